@@ -1,0 +1,16 @@
+"""Storage: an aligned block of bytes with a version counter, shared by all views of it."""
+
+cdef enum:
+    TINY_BYTES = 64                        # blocks up to this size live inside the object
+
+cdef class Storage:
+    cdef char* data
+    cdef Py_ssize_t nbytes
+    cdef unsigned int version              # bumped by every in-place write through any view
+    cdef bint readonly
+    cdef int device_class                  # 0 inside the object, 1 from the cache, 2 borrowed
+    cdef void* owner                       # borrowed memory: a strong reference to its owner (PyObject*)
+    cdef char tiny[TINY_BYTES + 16]
+
+cdef Storage new_storage(Py_ssize_t nbytes)                                   # uninitialised; MemoryError
+cdef Storage borrow_storage(char* data, Py_ssize_t nbytes, object owner, bint readonly)

@@ -1,0 +1,7 @@
+"""Walk n-d strided operands: collapse and reorder axes, split over threads, call a one-axis loop."""
+from cgrad.kernels.table cimport loop_t
+
+# data[0] is the result, data[1:nop] the inputs, itemsize likewise; strides[k] has ndim ELEMENT strides of operand k
+# (0 where it is broadcast).  No shape axis may be negative; a zero axis means nothing is done.
+cdef void run_elementwise(loop_t loop, int nop, char** data, const int* itemsize, int ndim, const Py_ssize_t* shape,
+                          const Py_ssize_t** strides, int weight) noexcept nogil
