@@ -1,0 +1,1 @@
+"""Objects that know no derivative rule: dtype, storage, tensor, tape, primitive, engine."""

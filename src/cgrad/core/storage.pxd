@@ -8,7 +8,8 @@ cdef class Storage:
     cdef Py_ssize_t nbytes
     cdef unsigned int version              # bumped by every in-place write through any view
     cdef bint readonly
-    cdef int device_class                  # 0 inside the object, 1 from the cache, 2 borrowed
+    cdef int source                        # inside the object, from the cache, or borrowed
+    cdef int size_class                    # of a cached block
     cdef void* owner                       # borrowed memory: a strong reference to its owner (PyObject*)
     cdef char tiny[TINY_BYTES + 16]
 

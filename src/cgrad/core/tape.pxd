@@ -3,21 +3,50 @@
 cdef bint grad_enabled() noexcept nogil
 cdef bint set_grad_mode(bint enabled) noexcept nogil     # returns what it was
 
+cdef enum:
+    FRESH = 0
+    FREED = 1
+    NODE_DIMS = 4
+
+
+cdef class Rest:
+    # What few nodes need: inputs from the third on, results from the second on, watched results, hooks.
+    cdef list edges                # from input 2 on
+    cdef list edge_outputs
+    cdef list saved
+    cdef list versions
+    cdef list shapes               # (dtype id, shape tuple) of results from the second on
+    cdef list watchers             # (output number, weak reference to the tensor) of tensors that retain their gradient
+    cdef list hooks                # (output number, callable)
+
+
 cdef class Node:
-    # Edges and saved values of the first two inputs sit in the object; those of later inputs in `more`.
-    cdef object primitive          # Primitive or CustomCall
+    # Edges and saved values of the first two inputs sit in the object; those of later inputs in `rest`.
+    cdef object primitive          # Primitive, or the CustomCall of a user's Op
     cdef object edge0, edge1       # Node, leaf Tensor, or None where no gradient is due
     cdef object saved0, saved1     # inputs that a rule names
-    cdef object saved_out          # the result without its node, if a rule names it
+    cdef object saved_out          # the result (a tuple of several) without its node, if a rule names it
     cdef object options            # tuple of call options
-    cdef object more               # None, or a Rest (inputs from the third on, other outputs, watchers)
+    cdef Rest rest
     cdef unsigned long long sequence
     cdef unsigned int version0, version1, version_out
     cdef int n_inputs, n_outputs
-    cdef int out0, out1            # which output of edge0/edge1 the input was
-    cdef int state                 # 0 fresh, 1 freed
-    cdef int out_dtype, out_ndim   # of the (first) result
-    cdef Py_ssize_t out_dims[4]    # its shape, where out_ndim <= 4; else out_shape
-    cdef Py_ssize_t* out_shape
-    cdef void* pending             # the engine's slot while a backward runs
-    cdef void* run
+    cdef int edge_output0, edge_output1    # which result of edge0/edge1 the input was
+    cdef int state                 # FRESH or FREED
+    cdef int out_dtype, out_rank   # of the first result
+    cdef Py_ssize_t out_dims[NODE_DIMS]
+    cdef Py_ssize_t* out_more      # its shape where out_rank > NODE_DIMS, on the heap
+    cdef void* run                 # the backward that has this node in its queue, and its entry there
+    cdef Py_ssize_t entry
+
+
+cdef Node new_node(object primitive, int n_inputs)
+cdef int set_node_shape(Node node, int dtype, int rank, const Py_ssize_t* shape) except -1
+cdef inline const Py_ssize_t* node_shape(Node node) noexcept:
+    return node.out_dims if node.out_more == NULL else node.out_more
+cdef object node_edge(Node node, int i)
+cdef int node_edge_output(Node node, int i)
+cdef Rest node_rest(Node node)                            # made on demand
+cdef void free_node(Node node) noexcept                   # drop saved values and edges; a later backward is an error
+cdef void track(object x) noexcept                        # let the cyclic collector see an object that it was told to ignore
+cdef void untrack(object x) noexcept

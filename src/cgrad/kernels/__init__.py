@@ -1,0 +1,1 @@
+"""Numbers only: kernels over pointers, lengths and strides; no Tensor, no derivative."""

@@ -1,0 +1,205 @@
+"""dtype objects and the promotion table.
+
+Owns the eight dtypes, their ids (the contract with the kernels is kernels/table.pxd), how two of them promote, and the
+process-wide default for Python floats.  Everybody above the kernels may call it; the tables are constant after import and
+are read without the GIL.  Next: storage.pyx, the bytes that a dtype describes.
+"""
+import numpy as np
+
+from cgrad.kernels.table cimport (
+    BOOL, FLOAT32, FLOAT64, INT8, INT16, INT32, INT64, N_DTYPES, UINT8,
+)
+
+
+cdef class DType:
+    """The type of a tensor's elements.
+
+    Attributes
+    ----------
+    name : str
+        NumPy's name of the type.
+    itemsize : int
+        Size of one element in bytes.
+    kind : str
+        ``"bool"``, ``"unsigned integer"``, ``"integer"`` or ``"floating"``.
+    is_floating_point : bool
+        Whether tensors of this type can require a gradient.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.float32.itemsize
+    4
+    """
+
+    def __init__(self, *args, **kwargs):
+        raise TypeError("DType: dtypes are not made, they are cgrad.float32, cgrad.int64 and so on")
+
+    @property
+    def is_complex(self):
+        """Whether elements are complex numbers; no dtype is, for now."""
+        return False
+
+    @property
+    def is_signed(self):
+        """Whether the type holds negative numbers."""
+        return self.id > UINT8
+
+    def __repr__(self):
+        return "cgrad." + self.name
+
+    def __reduce__(self):
+        return _by_name, (self.name,)
+
+    def __hash__(self):
+        return hash(self.name)
+
+    def __eq__(self, other):
+        if isinstance(other, DType):
+            return self is other
+        if isinstance(other, (str, type, np.dtype)):
+            try:
+                return self.id == dtype_id(other)
+            except TypeError:
+                return False
+        return NotImplemented
+
+
+cdef list ALL = []
+cdef dict BY_KEY = {}
+
+
+cdef DType _make(int id, str name, int itemsize, str kind, int kind_id, type scalar):
+    cdef DType dtype = DType.__new__(DType)
+    dtype.id = id
+    dtype.name = name
+    dtype.itemsize = itemsize
+    dtype.kind = kind
+    dtype.is_floating_point = kind_id == KIND_FLOAT
+    ITEMSIZE[id] = itemsize
+    KIND[id] = kind_id
+    ALL.append(dtype)
+    BY_KEY[dtype] = BY_KEY[name] = BY_KEY[scalar] = dtype
+    return dtype
+
+
+bool_ = _make(BOOL, "bool", 1, "bool", KIND_BOOL, np.bool_)
+uint8 = _make(UINT8, "uint8", 1, "unsigned integer", KIND_INT, np.uint8)
+int8 = _make(INT8, "int8", 1, "integer", KIND_INT, np.int8)
+int16 = _make(INT16, "int16", 2, "integer", KIND_INT, np.int16)
+int32 = _make(INT32, "int32", 4, "integer", KIND_INT, np.int32)
+int64 = _make(INT64, "int64", 8, "integer", KIND_INT, np.int64)
+float32 = _make(FLOAT32, "float32", 4, "floating", KIND_FLOAT, np.float32)
+float64 = _make(FLOAT64, "float64", 8, "floating", KIND_FLOAT, np.float64)
+BY_KEY[bool] = BY_KEY["bool_"] = bool_
+BY_KEY[int] = int64
+BY_KEY["double"] = float64
+BY_KEY["float"] = float32
+BY_KEY["long"] = int64
+
+
+cdef int _promote(int a, int b) noexcept:
+    # Array API inside a kind; across kinds the higher kind wins with its own type (no int makes a float wider), as in PyTorch.
+    if KIND[a] != KIND[b]:
+        return a if KIND[a] > KIND[b] else b
+    if a == b:
+        return a
+    if a == UINT8 or b == UINT8:
+        a = b if a == UINT8 else a
+        return INT16 if a == INT8 else a
+    return a if a > b else b
+
+
+cdef void _fill_tables() noexcept:
+    cdef int a, b
+    for a in range(N_DTYPES):
+        for b in range(N_DTYPES):
+            PROMOTE[a][b] = _promote(a, b)
+
+
+_fill_tables()
+cdef int _default = FLOAT32
+
+
+cdef DType dtype_object(int id):
+    return <DType>ALL[id]
+
+
+cdef int dtype_id(object dtype) except -1:
+    if isinstance(dtype, DType):
+        return (<DType>dtype).id
+    if dtype is float:
+        return _default
+    try:
+        found = BY_KEY.get(dtype)
+        if found is None and not isinstance(dtype, str):
+            found = BY_KEY.get(np.dtype(dtype).type)
+    except TypeError:
+        found = None
+    if found is None:
+        raise TypeError(f"dtype: {dtype!r} is not a type that tensors can have; use one of "
+                        + ", ".join(d.name for d in ALL))
+    return (<DType>found).id
+
+
+cdef int default_float() noexcept nogil:
+    return _default
+
+
+def _by_name(name):
+    return BY_KEY[name]
+
+
+def as_dtype(dtype):
+    """The DType for a DType, a NumPy dtype or type, a name, or Python's bool, int or float."""
+    return dtype_object(dtype_id(dtype))
+
+
+def to_numpy_dtype(dtype):
+    """The NumPy dtype of the same name."""
+    return np.dtype(dtype_object(dtype_id(dtype)).name)
+
+
+def promote_types(a, b):
+    """The dtype of the result when tensors of dtypes `a` and `b` meet."""
+    return dtype_object(PROMOTE[dtype_id(a)][dtype_id(b)])
+
+
+def get_default_dtype():
+    """The dtype that Python floats take.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.get_default_dtype()
+    cgrad.float32
+    """
+    return dtype_object(_default)
+
+
+def set_default_dtype(dtype):
+    """Set the dtype that Python floats, and functions of integer tensors, take.
+
+    Parameters
+    ----------
+    dtype : DType
+        `float32` or `float64`.
+
+    Raises
+    ------
+    TypeError
+        If the dtype is not a floating one.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.set_default_dtype(cg.float64)
+    >>> cg.tensor(1.0).dtype
+    cgrad.float64
+    >>> cg.set_default_dtype(cg.float32)
+    """
+    global _default
+    cdef int id = dtype_id(dtype)
+    if KIND[id] != KIND_FLOAT:
+        raise TypeError(f"set_default_dtype: the default must be a floating dtype, got {dtype_object(id).name}")
+    _default = id

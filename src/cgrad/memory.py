@@ -1,0 +1,80 @@
+"""What tensors hold and what is kept for reuse."""
+
+from cgrad.core.storage import memory_reset_peak, memory_set_limit, memory_stats, memory_trim
+
+__all__ = ["reset_peak", "set_limit", "stats", "trim"]
+
+
+def stats():
+    """Figures of the allocator.
+
+    Returns
+    -------
+    dict
+        ``live_bytes`` and ``peak_bytes`` held by tensors (blocks above 64 bytes), ``cached_bytes`` kept for reuse,
+        ``limit_bytes`` the bound on those, ``reused_blocks`` and ``new_blocks`` counts since the start.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> x = cg.zeros(1000)
+    >>> cg.memory.stats()["live_bytes"] >= 4000
+    True
+    """
+    return memory_stats()
+
+
+def trim(keep=0):
+    """Give cached blocks back to the system until at most `keep` bytes are kept.
+
+    Parameters
+    ----------
+    keep : int
+        Bytes that may stay.
+
+    Returns
+    -------
+    int
+        Bytes given back.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> freed = cg.memory.trim()
+    >>> cg.memory.stats()["cached_bytes"]
+    0
+    """
+    return memory_trim(keep)
+
+
+def set_limit(limit):
+    """Bound the bytes that are kept for reuse.
+
+    Parameters
+    ----------
+    limit : int
+        The bound in bytes; 0 switches reuse off.
+
+    Returns
+    -------
+    int
+        The earlier bound.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> before = cg.memory.set_limit(0)
+    >>> _ = cg.memory.set_limit(before)
+    """
+    return memory_set_limit(limit)
+
+
+def reset_peak():
+    """Let ``peak_bytes`` start again from what lives now.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.memory.reset_peak()
+    """
+    memory_reset_peak()
