@@ -1,36 +1,148 @@
-"""Build recipe: one extension for each .pyx under src/cgrad, the three ISA shells with flags of their own."""
+"""The build recipe: one extension for each .pyx under src/cgrad, with what the compiler at hand can do.
+
+Everything else about the package is said in pyproject.toml.  Environment variables read here:
+
+CGRAD_DEBUG=1      bounds and initialisation checks, Cython `assert` statements, -O1 -g
+CGRAD_NO_OPENMP=1  a serial build, as if the compiler knew no OpenMP
+CC, CFLAGS         as usual; an -O in CFLAGS replaces ours
+"""
+import json
 import os
 import platform
+import subprocess
+import tempfile
 from pathlib import Path
 
-import numpy
-from Cython.Build import cythonize
 from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
 
-ROOT = Path(__file__).parent
+PACKAGE = Path("src", "cgrad")
+SHARED = "cgrad._cyutility"     # Cython's own helpers, compiled once: each module then is 20 KB instead of 180 KB
 DEBUG = os.environ.get("CGRAD_DEBUG", "0") == "1"
-BASE = ["-O3", "-fno-math-errno", "-fno-trapping-math", "-fno-strict-aliasing"]
+OPENMP_WANTED = os.environ.get("CGRAD_NO_OPENMP", "0") != "1"
+OPENMP_MODULES = ("parallel", "_buildinfo")
+BUILD_DIR = Path("build", "cython-debug" if DEBUG else "cython")
+
+# NaN, infinity and signed zero must hold, so no -ffast-math; math functions set no errno and nobody traps on an exception
+# flag, which is what lets loops vectorise.  Integer overflow wraps, as in NumPy.
+FLAGS = ["-fno-math-errno", "-fno-trapping-math", "-fno-strict-aliasing", "-fwrapv"]
 ISA = {
-    "_baseline": [],
     "_avx2": ["-mavx2", "-mfma", "-mf16c", "-mbmi2"],
-    "_avx512": ["-mavx512f", "-mavx512dq", "-mavx512bw", "-mavx512vl", "-mavx2", "-mfma", "-mbmi2", "-mprefer-vector-width=512"],
+    "_avx512": ["-mavx512f", "-mavx512dq", "-mavx512bw", "-mavx512vl", "-mavx2", "-mfma", "-mf16c", "-mbmi2",
+                "-mprefer-vector-width=512"],
+}
+OPENMP_CHOICES = [(["-fopenmp"], ["-fopenmp"]), (["-Xpreprocessor", "-fopenmp"], ["-lomp"])]   # the second: macOS with libomp
+
+PROBE_ISA = """
+#include <immintrin.h>
+int main(void) { return (int)_mm256_cvtss_f32(_mm256_set1_ps(0.0f)); }
+"""
+PROBE_OPENMP = """
+#include <omp.h>
+int main(void) {
+    int n = 0;
+    #pragma omp parallel reduction(+:n)
+    n += 1;
+    return n > omp_get_max_threads();
+}
+"""
+
+DIRECTIVES = {
+    "language_level": 3, "binding": True, "embedsignature": False, "cdivision": True,
+    "wraparound": False, "boundscheck": DEBUG, "initializedcheck": DEBUG,
 }
 
 
+def cpu_count():
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def isa_of(module):
+    """The key of ISA that module's shell needs, or None: kernels/_avx2.pyx, kernels/_reduce_avx512.pyx, ..."""
+    return next((isa for isa in ISA if module.endswith(isa)), None)
+
+
+def compile_flags():
+    """What every extension is compiled with."""
+    given = os.environ.get("CFLAGS", "").split()
+    flags = list(FLAGS)
+    if not any(flag.startswith("-O") for flag in given):
+        flags.append("-O1" if DEBUG else "-O3")
+    if DEBUG:
+        flags += ["-g", "-UNDEBUG"]
+    elif not any(flag.startswith("-g") for flag in given):
+        flags.append("-g0")      # Python's own flags carry -g, which makes the wheel four times as large
+    return flags
+
+
 def extensions():
-    x86 = platform.machine().lower() in ("x86_64", "amd64")
-    for path in sorted((ROOT / "src" / "cgrad").rglob("*.pyx")):
-        if path.stem in ("_avx2", "_avx512") and not x86:
-            continue
-        module = ".".join(path.relative_to(ROOT / "src").with_suffix("").parts)
-        flags = BASE + ISA.get(path.stem, [])
-        openmp = ["-fopenmp"] if path.stem == "parallel" else []
-        yield Extension(module, [str(path.relative_to(ROOT))], include_dirs=[numpy.get_include()],
-                        extra_compile_args=flags + openmp, extra_link_args=openmp,
-                        define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")])
+    import numpy
+
+    macros = [("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION"), ("CGRAD_DEBUG", str(int(DEBUG)))]
+    if not DEBUG:
+        macros.append(("CYTHON_WITHOUT_ASSERTIONS", "1"))
+    for path in sorted(PACKAGE.rglob("*.pyx")):
+        module = ".".join(path.relative_to("src").with_suffix("").parts)
+        yield Extension(module, [path.as_posix()], include_dirs=[numpy.get_include()], define_macros=list(macros),
+                        extra_compile_args=compile_flags())
+    yield Extension(SHARED, [], extra_compile_args=compile_flags())
 
 
-directives = dict(language_level=3, boundscheck=DEBUG, wraparound=False, initializedcheck=DEBUG, cdivision=True,
-                  embedsignature=False, binding=True)
-setup(ext_modules=cythonize(list(extensions()), build_dir="build/cython", nthreads=2, compiler_directives=directives,
-                            shared_utility_qualified_name="cgrad._cyutility"))
+class BuildExtensions(build_ext):
+    """Probe the compiler, cythonize into build/, compile on all cores this process may use."""
+
+    def initialize_options(self):
+        super().initialize_options()
+        self.parallel = cpu_count()
+
+    def finalize_options(self):
+        super().finalize_options()
+        if DEBUG:
+            self.build_temp += "-debug"
+
+    def build_extensions(self):
+        from Cython.Build import cythonize
+
+        self.force = self.force or self.settings_changed()
+        self.fit_to_compiler()
+        done = cythonize(self.extensions, build_dir=str(BUILD_DIR), nthreads=int(self.parallel or 0), force=self.force,
+                         compiler_directives=DIRECTIVES, shared_utility_qualified_name=SHARED)
+        for extension, cythonized in zip(self.extensions, done, strict=True):
+            extension.sources, extension.depends = cythonized.sources, cythonized.depends
+        # The largest first, so that no core waits at the end for one that started late.
+        self.extensions.sort(key=lambda extension: -os.path.getsize(extension.sources[0]))
+        super().build_extensions()
+
+    def fit_to_compiler(self):
+        """Give each extension the flags of its own; drop the ISA shells that this compiler or machine cannot build."""
+        openmp = next((c for c in OPENMP_CHOICES if self.compiles(PROBE_OPENMP, *c)), None) if OPENMP_WANTED else None
+        if OPENMP_WANTED and openmp is None:
+            self.warn("this compiler has no working OpenMP: cgrad is built to compute on one thread")
+        x86 = platform.machine().lower() in ("x86_64", "amd64")
+        usable = [isa for isa in ISA if x86 and self.compiles(PROBE_ISA, ISA[isa])]
+        self.extensions[:] = [e for e in self.extensions if isa_of(e.name) in (None, *usable)]
+        for extension in self.extensions:
+            extension.extra_compile_args += ISA.get(isa_of(extension.name), [])
+            if openmp and extension.name.rpartition(".")[2] in OPENMP_MODULES:
+                extension.extra_compile_args += openmp[0]
+                extension.extra_link_args += openmp[1]
+
+    def compiles(self, code, flags, link=()):
+        """Whether the compiler of this build makes a program of `code`, quietly."""
+        with tempfile.TemporaryDirectory() as folder:
+            source = Path(folder, "probe.c")
+            source.write_text(code)
+            command = [*self.compiler.compiler_so, *flags, str(source), "-o", str(Path(folder, "probe")), *link]
+            return subprocess.run(command, capture_output=True).returncode == 0
+
+    def settings_changed(self):
+        """Whether flags differ from those of the last build in this tree (file times do not show that)."""
+        stamp = Path("build", "settings.json")
+        now = json.dumps([self.compiler.compiler_so, compile_flags(), ISA, DEBUG, OPENMP_WANTED, DIRECTIVES])
+        changed = stamp.exists() and stamp.read_text() != now
+        stamp.parent.mkdir(exist_ok=True)
+        stamp.write_text(now)
+        return changed
+
+
+setup(ext_modules=list(extensions()), cmdclass={"build_ext": BuildExtensions})
