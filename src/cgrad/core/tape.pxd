@@ -3,6 +3,10 @@
 cdef bint grad_enabled() noexcept nogil
 cdef bint set_grad_mode(bint enabled) noexcept nogil     # returns what it was
 
+# Name of the user's Op whose rule runs under create_graph in this thread, or None: numbers must not leave the graph there.
+cdef object strict_rule()
+cdef void set_strict_rule(object name) noexcept          # the caller keeps the name alive
+
 cdef enum:
     FRESH = 0
     FREED = 1
@@ -43,7 +47,9 @@ cdef class Node:
 cdef Node new_node(object primitive, int n_inputs)
 cdef int set_node_shape(Node node, int dtype, int rank, const Py_ssize_t* shape) except -1
 cdef inline const Py_ssize_t* node_shape(Node node) noexcept:
-    return node.out_dims if node.out_more == NULL else node.out_more
+    if node.out_more != NULL:
+        return node.out_more
+    return node.out_dims
 cdef object node_edge(Node node, int i)
 cdef int node_edge_output(Node node, int i)
 cdef Rest node_rest(Node node)                            # made on demand

@@ -16,12 +16,15 @@ cdef extern from *:
     """
     #if defined(_MSC_VER)
     static __declspec(thread) int cgrad_recording = 1;
+    static __declspec(thread) PyObject *cgrad_strict = NULL;
     #else
     static _Thread_local int cgrad_recording = 1;
+    static _Thread_local PyObject *cgrad_strict = NULL;
     #endif
     static int cgrad_swap_recording(int value) { int old = cgrad_recording; cgrad_recording = value; return old; }
     """
     int cgrad_recording
+    PyObject* cgrad_strict
     int cgrad_swap_recording(int value) noexcept nogil
 
 cdef extern from "Python.h":
@@ -36,6 +39,15 @@ cdef bint grad_enabled() noexcept nogil:
 
 cdef bint set_grad_mode(bint enabled) noexcept nogil:
     return cgrad_swap_recording(enabled)
+
+
+cdef object strict_rule():
+    return None if cgrad_strict == NULL else <object>cgrad_strict
+
+
+cdef void set_strict_rule(object name) noexcept:
+    global cgrad_strict
+    cgrad_strict = NULL if name is None else <PyObject*>name
 
 
 def is_grad_enabled():

@@ -1,6 +1,7 @@
 """Tensor: a view of a Storage (dtype, shape, signed strides, offset) with a link to the Node that made it."""
 from cgrad.core.storage cimport Storage
 from cgrad.core.tape cimport Node
+from cgrad.kernels.table cimport loop_t
 
 cdef enum:
     INLINE_DIMS = 4
@@ -16,7 +17,7 @@ cdef enum Flag:
 cdef class Tensor:
     cdef Storage storage
     cdef char* data                        # first element
-    cdef Py_ssize_t* dims                  # ndim extents, then ndim strides in elements
+    cdef Py_ssize_t* dims                  # rank extents, then rank strides in elements
     cdef Py_ssize_t count                  # number of elements
     cdef int rank                          # number of axes
     cdef int dtype_id
@@ -25,7 +26,7 @@ cdef class Tensor:
     cdef unsigned int view_version         # storage version when a recorded view was made
     cdef Node node                         # None for a leaf
     cdef object gradient                   # .grad
-    cdef object extra                      # dual, hooks and other rare things
+    cdef object extra                      # None, or a dict of rare things: "dual", "hooks", "retains"
     cdef Py_ssize_t inline_dims[2 * INLINE_DIMS]
     cdef object __weakref__
 
@@ -42,9 +43,48 @@ cdef int copy_into(Tensor target, Tensor source) except -1                      
 cdef Tensor scalar_tensor(object value, int dtype)                                 # 0-d
 cdef object item_of(int dtype, const char* data)                                   # one element as a Python number
 cdef int store_item(int dtype, char* data, object value) except -1                 # one Python number into memory
-cdef str shape_text(Tensor x)                                                      # "(2, 3)"
+cdef str shape_text(int rank, const Py_ssize_t* shape)                             # "(2, 3)"
+cdef tuple shape_tuple(int rank, const Py_ssize_t* shape)
+cdef int writable(Tensor x, str op) except -1                                      # raises for read-only memory
+cdef void launch(loop_t loop, int nop, char** data, const int* itemsize, int rank, const Py_ssize_t* shape,
+                 const Py_ssize_t** strides, int weight, Py_ssize_t count) noexcept  # run_elementwise, without the GIL if it takes long
+cdef bint same_shape(Tensor x, Tensor y) noexcept
+cdef int set_gradient(Tensor x, Tensor g) except -1                                # .grad, without the checks of the property
+cdef int set_extra(Tensor x, str key, object value) except -1
+cdef int leaves_graph(Tensor x, str how) except -1                                 # raises where a number must not leave the graph
 cdef inline Py_ssize_t* shape_of(Tensor x) noexcept:
     return x.dims
 cdef inline Py_ssize_t* strides_of(Tensor x) noexcept:
     return x.dims + x.rank
-cpdef register_method(str name, object function)                                   # the ops layer hangs its functions onto Tensor
+cpdef register_method(str name, object function)                                   # the layers above hang their functions onto Tensor
+
+# Operators reach the ops layer through these; primitive.pyx sets the pointers, the ops layer fills what they look up.
+cdef enum Operator:
+    OP_ADD
+    OP_SUBTRACT
+    OP_MULTIPLY
+    OP_DIVIDE
+    OP_FLOOR_DIVIDE
+    OP_REMAINDER
+    OP_POWER
+    OP_MATMUL
+    OP_AND
+    OP_OR
+    OP_XOR
+    OP_LEFT_SHIFT
+    OP_RIGHT_SHIFT
+    OP_EQUAL
+    OP_NOT_EQUAL
+    OP_LESS
+    OP_LESS_EQUAL
+    OP_GREATER
+    OP_GREATER_EQUAL
+    OP_NEGATIVE
+    OP_POSITIVE
+    OP_ABSOLUTE
+    OP_INVERT
+    N_OPERATORS
+
+ctypedef object (*binary_operator_t)(int which, object x, object y)
+ctypedef object (*unary_operator_t)(int which, object x)
+cdef int set_operators(binary_operator_t binary, binary_operator_t inplace, unary_operator_t unary) except -1

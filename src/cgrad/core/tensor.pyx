@@ -1,0 +1,985 @@
+"""Tensor: a view of a Storage (dtype, shape, signed strides, offset) with a link to the Node that made it.
+
+Owns the layout of tensors, their Python protocol (len, bool, float, iteration, buffers, operators) and the plain makers and copies
+declared in tensor.pxd.  It knows no operation: operators go through function pointers that primitive.pyx sets, methods are hung on
+by the layers above (`register_method`).  Everything here needs the GIL; `launch` releases it while long loops run.
+Next: primitive.pyx, the way from a call to a kernel and a node.
+"""
+cimport cython
+from cpython.buffer cimport PyBUF_FORMAT, PyBUF_ND, PyBUF_STRIDES, PyBUF_WRITABLE
+from cpython.object cimport PyObject, PyTypeObject
+from cpython.ref cimport Py_INCREF
+from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy
+
+import weakref
+
+from cgrad.core.dtype cimport (
+    DType, ITEMSIZE, KIND, KIND_FLOAT, dtype_object,
+)
+from cgrad.core.storage cimport Storage, new_storage
+from cgrad.core.tape cimport Node, Rest, node_rest, strict_rule, track
+from cgrad.kernels.dispatch cimport cast_loop
+from cgrad.kernels.iterate cimport run_elementwise
+from cgrad.kernels.table cimport (
+    BOOL, FLOAT32, FLOAT64, INT8, INT16, INT32, INT64, MAX_DIMS, UINT8, loop_t,
+)
+
+cdef extern from "Python.h":
+    void PyType_Modified(object type)
+
+cdef extern from *:
+    """
+    #if defined(__GNUC__)
+    #define cgrad_mul_overflow(a, b, r) __builtin_mul_overflow(a, b, r)
+    #else
+    static int cgrad_mul_overflow(Py_ssize_t a, Py_ssize_t b, Py_ssize_t *r) {
+        if (a && b > PY_SSIZE_T_MAX / a) return 1;
+        *r = a * b;
+        return 0;
+    }
+    #endif
+    """
+    bint cgrad_mul_overflow(Py_ssize_t a, Py_ssize_t b, Py_ssize_t* r) nogil
+
+cdef enum:
+    LONG_LOOP = 16384      # elements from which releasing the GIL (about 50 ns) is lost in the loop
+
+cdef binary_operator_t binary_operator = NULL
+cdef binary_operator_t inplace_operator = NULL
+cdef unary_operator_t unary_operator = NULL
+cdef object getitem = None
+cdef object setitem = None
+cdef object text = None
+
+
+cdef int set_operators(binary_operator_t binary, binary_operator_t inplace, unary_operator_t unary) except -1:
+    global binary_operator, inplace_operator, unary_operator
+    binary_operator = binary
+    inplace_operator = inplace
+    unary_operator = unary
+    return 0
+
+
+def set_item_access(get, set):
+    """Tell what ``x[key]`` and ``x[key] = value`` call."""
+    global getitem, setitem
+    getitem = get
+    setitem = set
+
+
+def set_printer(function):
+    """Tell what ``repr(x)`` calls."""
+    global text
+    text = function
+
+
+cpdef register_method(str name, object function):
+    """Hang a function (or property) onto Tensor under a name."""
+    cdef PyTypeObject* type = <PyTypeObject*>Tensor
+    (<dict>(<object>type.tp_dict))[name] = function
+    PyType_Modified(Tensor)
+
+
+cdef str FORMATS = "?BbhiqfdX"
+
+
+cdef class Tensor:
+    """An n-dimensional array that remembers how it was made.
+
+    Tensors come from `cgrad.tensor`, `cgrad.zeros` and the like, or as results of operations.
+
+    Attributes
+    ----------
+    shape : tuple of int
+    dtype : DType
+    ndim, size : int
+        Number of axes, number of elements.
+    strides : tuple of int
+        Steps between neighbours along each axis, in elements; may be negative or 0.
+    requires_grad : bool
+        Whether operations on the tensor are recorded.
+    grad : Tensor or None
+        The accumulated gradient of a leaf.
+    grad_fn : Node or None
+        The recorded operation that made the tensor; None for a leaf.
+    is_leaf : bool
+        Whether the tensor was made by the user rather than by a recorded operation.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> x = cg.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    >>> (x ** 2).sum().backward()
+    >>> x.grad
+    tensor([2., 4., 6.])
+    """
+
+    __array_priority__ = 1000
+
+    def __init__(self, *args, **kwargs):
+        raise TypeError("Tensor: make tensors with cgrad.tensor(data), cgrad.zeros(shape) and the like")
+
+    def __dealloc__(self):
+        if self.dims != NULL and self.dims != self.inline_dims:
+            free(self.dims)
+
+    @staticmethod
+    def _make_subclass(type cls, Tensor data, bint requires_grad=False):
+        """A leaf of a subclass that shares the memory of `data`."""
+        cdef Tensor x = cls.__new__(cls)
+        share_layout(x, data)
+        x.storage = data.storage
+        x.data = data.data
+        x.dtype_id = data.dtype_id
+        x.flags = data.flags & CONTIGUOUS
+        if requires_grad:
+            x.requires_grad = True
+        return x
+
+    # ------------------------------------------------------------------ layout
+    @property
+    def shape(self):
+        return shape_tuple(self.rank, self.dims)
+
+    @property
+    def strides(self):
+        return shape_tuple(self.rank, self.dims + self.rank)
+
+    @property
+    def ndim(self):
+        return self.rank
+
+    @property
+    def size(self):
+        return self.count
+
+    @property
+    def dtype(self):
+        return dtype_object(self.dtype_id)
+
+    @property
+    def itemsize(self):
+        return ITEMSIZE[self.dtype_id]
+
+    @property
+    def nbytes(self):
+        return self.count * ITEMSIZE[self.dtype_id]
+
+    @property
+    def device(self):
+        """Where the memory is; always ``"cpu"``."""
+        return "cpu"
+
+    @property
+    def _version(self):
+        """How often the memory was written in place."""
+        return self.storage.version
+
+    def dim(self):
+        """The number of axes.
+
+        Examples
+        --------
+        >>> import cgrad as cg
+        >>> cg.zeros(2, 3).dim()
+        2
+        """
+        return self.rank
+
+    def numel(self):
+        """The number of elements.
+
+        Examples
+        --------
+        >>> import cgrad as cg
+        >>> cg.zeros(2, 3).numel()
+        6
+        """
+        return self.count
+
+    def element_size(self):
+        """The size of an element in bytes.
+
+        Examples
+        --------
+        >>> import cgrad as cg
+        >>> cg.zeros(2).element_size()
+        4
+        """
+        return ITEMSIZE[self.dtype_id]
+
+    def data_ptr(self):
+        """The address of the first element.
+
+        Examples
+        --------
+        >>> import cgrad as cg
+        >>> x = cg.zeros(2, 3)
+        >>> x[1].data_ptr() - x.data_ptr()
+        12
+        """
+        return <size_t>self.data
+
+    def stride(self, dim=None):
+        """The strides in elements, or that of one axis.
+
+        Examples
+        --------
+        >>> import cgrad as cg
+        >>> cg.zeros(2, 3).stride()
+        (3, 1)
+        """
+        return self.strides if dim is None else self.strides[dim]
+
+    def is_contiguous(self):
+        """Whether the elements lie in C order without gaps.
+
+        Examples
+        --------
+        >>> import cgrad as cg
+        >>> cg.zeros(2, 3).T.is_contiguous()
+        False
+        """
+        return bool(self.flags & CONTIGUOUS)
+
+    def is_floating_point(self):
+        """Whether the dtype is a floating one.
+
+        Examples
+        --------
+        >>> import cgrad as cg
+        >>> cg.zeros(2).is_floating_point()
+        True
+        """
+        return KIND[self.dtype_id] == KIND_FLOAT
+
+    # ------------------------------------------------------------------ the tape's view of it
+    @property
+    def requires_grad(self):
+        return bool(self.flags & REQUIRES_GRAD)
+
+    @requires_grad.setter
+    def requires_grad(self, bint value):
+        if self.node is not None:
+            if value:
+                return
+            raise RuntimeError("requires_grad: only leaf tensors can be told to stop; this one was made by "
+                               f"{self.node!r}. Use x.detach() for a tensor outside the graph")
+        if value and KIND[self.dtype_id] != KIND_FLOAT:
+            raise RuntimeError(f"requires_grad: only floating-point tensors have gradients, this one is {dtype_object(self.dtype_id).name}; "
+                               "convert it first, for instance with x.float()")
+        if value:
+            self.flags |= REQUIRES_GRAD
+        else:
+            self.flags &= ~<unsigned int>REQUIRES_GRAD
+
+    def requires_grad_(self, bint requires_grad=True):
+        """Set `requires_grad` in place and return the tensor.
+
+        Parameters
+        ----------
+        requires_grad : bool
+            Whether operations on the tensor are to be recorded.
+
+        Raises
+        ------
+        RuntimeError
+            For a tensor of integers or bools, or to switch off a tensor that is not a leaf.
+
+        Examples
+        --------
+        >>> import cgrad as cg
+        >>> cg.zeros(2).requires_grad_().requires_grad
+        True
+        """
+        self.requires_grad = requires_grad
+        return self
+
+    @property
+    def is_leaf(self):
+        return self.node is None
+
+    @property
+    def grad_fn(self):
+        return self.node
+
+    @property
+    def output_nr(self):
+        """Which result of `grad_fn` this is."""
+        return self.output_number
+
+    @property
+    def grad(self):
+        return self.gradient
+
+    @grad.setter
+    def grad(self, value):
+        cdef Tensor g
+        if value is None:
+            self.gradient = None
+            return
+        if not isinstance(value, Tensor):
+            raise TypeError(f"grad: a gradient is a Tensor or None, got {type(value).__name__}")
+        g = <Tensor>value
+        if g is self:
+            raise RuntimeError("grad: a tensor cannot be its own gradient")
+        if g.dtype_id != self.dtype_id or not same_shape(self, g):
+            raise RuntimeError(f"grad: the gradient must have shape {shape_text(self.rank, self.dims)} and dtype {dtype_object(self.dtype_id).name} "
+                               f"like its tensor, got {shape_text(g.rank, g.dims)} and {dtype_object(g.dtype_id).name}")
+        set_gradient(self, g)
+
+    @grad.deleter
+    def grad(self):
+        self.gradient = None
+
+    @property
+    def retains_grad(self):
+        """Whether `retain_grad` was called on this intermediate result."""
+        return self.extra is not None and "retains" in self.extra
+
+    def retain_grad(self):
+        """Keep the gradient of an intermediate result in `grad` when backward passes it.
+
+        Raises
+        ------
+        RuntimeError
+            If the tensor does not require grad.
+
+        Examples
+        --------
+        >>> import cgrad as cg
+        >>> x = cg.tensor(2.0, requires_grad=True)
+        >>> y = x * 5.0
+        >>> y.retain_grad()
+        >>> (y * 3.0).backward()
+        >>> y.grad
+        tensor(3.)
+        """
+        cdef Rest rest
+        if not self.flags & REQUIRES_GRAD:
+            raise RuntimeError("retain_grad: the tensor does not require grad, so none will reach it; was it made under no_grad or detached?")
+        if self.node is None or self.retains_grad:
+            return
+        rest = node_rest(self.node)
+        rest.watchers.append((self.output_number, weakref.ref(self)))
+        set_extra(self, "retains", True)
+
+    def detach(self):
+        """A tensor that shares the memory but is outside the graph.
+
+        Examples
+        --------
+        >>> import cgrad as cg
+        >>> x = cg.tensor([1.0], requires_grad=True)
+        >>> x.detach().requires_grad
+        False
+        """
+        cdef Tensor x = alias_tensor(self)
+        if self.flags & DUAL:
+            x = alias_tensor((<Tensor>self.extra["dual"][1]).detach())
+        return x
+
+    @property
+    def data(self):
+        """The same memory outside the graph."""
+        return alias_tensor(self)
+
+    # ------------------------------------------------------------------ Python numbers
+    def item(self, *index):
+        """The only element, or the element at an index, as a Python number.
+
+        Parameters
+        ----------
+        *index : int
+            One int for each axis; may be left out if there is only one element.
+
+        Raises
+        ------
+        ValueError
+            If no index is given and there are none or several elements.
+        IndexError
+            If an index is out of range or there are too few or too many.
+
+        Examples
+        --------
+        >>> import cgrad as cg
+        >>> cg.tensor([[1, 2], [3, 4]]).item(1, 0)
+        3
+        """
+        cdef Py_ssize_t offset = 0, i, k
+        leaves_graph(self, "item")
+        if not index:
+            if self.count != 1:
+                raise ValueError(f"item: only a tensor with one element can become a number, this one has shape {shape_text(self.rank, self.dims)}; "
+                                 "give an index for each axis, or use tolist()")
+            return item_of(self.dtype_id, self.data)
+        if len(index) != self.rank:
+            raise IndexError(f"item: {len(index)} indices given for a tensor with {self.rank} axes")
+        for k in range(self.rank):
+            i = index[k]
+            if i < -self.dims[k] or i >= self.dims[k]:
+                raise IndexError(f"item: index {i} is out of bounds for axis {k} with size {self.dims[k]}")
+            offset += (i + self.dims[k] if i < 0 else i) * self.dims[self.rank + k]
+        return item_of(self.dtype_id, self.data + offset * ITEMSIZE[self.dtype_id])
+
+    def __bool__(self):
+        if self.count != 1:
+            raise ValueError(f"bool: the truth of a tensor of shape {shape_text(self.rank, self.dims)} is ambiguous; use any() or all()")
+        return bool(item_of(self.dtype_id, self.data))
+
+    def __float__(self):
+        return float(only_item(self, "float"))
+
+    def __int__(self):
+        return int(only_item(self, "int"))
+
+    def __complex__(self):
+        return complex(only_item(self, "complex"))
+
+    def __index__(self):
+        if KIND[self.dtype_id] == KIND_FLOAT or self.rank != 0:
+            raise TypeError(f"index: only a 0-d tensor of integers can be an index, this one has shape {shape_text(self.rank, self.dims)} "
+                            f"and dtype {dtype_object(self.dtype_id).name}")
+        return int(item_of(self.dtype_id, self.data))
+
+    def __round__(self, ndigits=None):
+        return round(only_item(self, "round"), ndigits)
+
+    # ------------------------------------------------------------------ containers
+    def __len__(self):
+        if self.rank == 0:
+            raise TypeError("len: a 0-d tensor has no length")
+        return self.dims[0]
+
+    def __iter__(self):
+        if self.rank == 0:
+            raise TypeError("iter: a 0-d tensor cannot be iterated over")
+        return rows(self)
+
+    def __getitem__(self, key):
+        return getitem(self, key)
+
+    def __setitem__(self, key, value):
+        setitem(self, key, value)
+
+    def __delitem__(self, key):
+        raise TypeError("del: elements of a tensor cannot be deleted")
+
+    def __contains__(self, value):
+        return bool((self == value).any())
+
+    def __hash__(self):
+        return <Py_ssize_t>(<size_t><PyObject*>self >> 4)
+
+    def __repr__(self):
+        return text(self)
+
+    def __str__(self):
+        return text(self)
+
+    def __format__(self, spec):
+        if self.rank == 0 and spec:
+            return format(item_of(self.dtype_id, self.data), spec)
+        return format(text(self), spec)
+
+    # ------------------------------------------------------------------ buffers
+    def __getbuffer__(self, Py_buffer* buffer, int flags):
+        # Read-only unless the caller insists: writes through a buffer cannot be seen by the version counter.
+        cdef int i
+        cdef Py_ssize_t size = ITEMSIZE[self.dtype_id]
+        cdef Py_ssize_t* layout
+        cdef bint want_writable = flags & PyBUF_WRITABLE == PyBUF_WRITABLE
+        if want_writable and (self.storage.readonly or self.flags & REQUIRES_GRAD):
+            raise BufferError("buffer: the tensor's memory is read-only or part of a graph; take x.detach() for a writable buffer")
+        if not self.flags & CONTIGUOUS and flags & PyBUF_STRIDES != PyBUF_STRIDES:
+            raise BufferError("buffer: the tensor is not contiguous and the caller cannot handle strides; take x.contiguous()")
+        layout = <Py_ssize_t*>malloc((2 * self.rank + 1) * sizeof(Py_ssize_t) + 2)
+        if layout == NULL:
+            raise MemoryError()
+        for i in range(self.rank):
+            layout[i] = self.dims[i]
+            layout[self.rank + i] = self.dims[self.rank + i] * size
+        (<char*>(layout + 2 * self.rank))[0] = <char>ord(FORMATS[self.dtype_id])
+        (<char*>(layout + 2 * self.rank))[1] = 0
+        buffer.buf = self.data
+        buffer.obj = self
+        buffer.len = self.count * size
+        buffer.itemsize = size
+        buffer.readonly = not want_writable
+        buffer.ndim = self.rank
+        buffer.format = <char*>(layout + 2 * self.rank) if flags & PyBUF_FORMAT else NULL
+        buffer.shape = layout if flags & PyBUF_ND else NULL
+        buffer.strides = layout + self.rank if flags & PyBUF_STRIDES == PyBUF_STRIDES else NULL
+        buffer.suboffsets = NULL
+        buffer.internal = layout
+
+    def __releasebuffer__(self, Py_buffer* buffer):
+        free(buffer.internal)
+
+    # ------------------------------------------------------------------ operators
+    def __add__(self, other):
+        return binary_operator(OP_ADD, self, other)
+
+    def __radd__(self, other):
+        return binary_operator(OP_ADD, other, self)
+
+    def __iadd__(self, other):
+        return inplace_operator(OP_ADD, self, other)
+
+    def __sub__(self, other):
+        return binary_operator(OP_SUBTRACT, self, other)
+
+    def __rsub__(self, other):
+        return binary_operator(OP_SUBTRACT, other, self)
+
+    def __isub__(self, other):
+        return inplace_operator(OP_SUBTRACT, self, other)
+
+    def __mul__(self, other):
+        return binary_operator(OP_MULTIPLY, self, other)
+
+    def __rmul__(self, other):
+        return binary_operator(OP_MULTIPLY, other, self)
+
+    def __imul__(self, other):
+        return inplace_operator(OP_MULTIPLY, self, other)
+
+    def __truediv__(self, other):
+        return binary_operator(OP_DIVIDE, self, other)
+
+    def __rtruediv__(self, other):
+        return binary_operator(OP_DIVIDE, other, self)
+
+    def __itruediv__(self, other):
+        return inplace_operator(OP_DIVIDE, self, other)
+
+    def __floordiv__(self, other):
+        return binary_operator(OP_FLOOR_DIVIDE, self, other)
+
+    def __rfloordiv__(self, other):
+        return binary_operator(OP_FLOOR_DIVIDE, other, self)
+
+    def __ifloordiv__(self, other):
+        return inplace_operator(OP_FLOOR_DIVIDE, self, other)
+
+    def __mod__(self, other):
+        return binary_operator(OP_REMAINDER, self, other)
+
+    def __rmod__(self, other):
+        return binary_operator(OP_REMAINDER, other, self)
+
+    def __imod__(self, other):
+        return inplace_operator(OP_REMAINDER, self, other)
+
+    def __pow__(self, other, modulo):
+        if modulo is not None:
+            return NotImplemented
+        return binary_operator(OP_POWER, self, other)
+
+    def __rpow__(self, other, modulo):
+        if modulo is not None:
+            return NotImplemented
+        return binary_operator(OP_POWER, other, self)
+
+    def __ipow__(self, other, modulo):
+        return inplace_operator(OP_POWER, self, other)
+
+    def __matmul__(self, other):
+        return binary_operator(OP_MATMUL, self, other)
+
+    def __rmatmul__(self, other):
+        return binary_operator(OP_MATMUL, other, self)
+
+    def __imatmul__(self, other):
+        return inplace_operator(OP_MATMUL, self, other)
+
+    def __and__(self, other):
+        return binary_operator(OP_AND, self, other)
+
+    def __rand__(self, other):
+        return binary_operator(OP_AND, other, self)
+
+    def __iand__(self, other):
+        return inplace_operator(OP_AND, self, other)
+
+    def __or__(self, other):
+        return binary_operator(OP_OR, self, other)
+
+    def __ror__(self, other):
+        return binary_operator(OP_OR, other, self)
+
+    def __ior__(self, other):
+        return inplace_operator(OP_OR, self, other)
+
+    def __xor__(self, other):
+        return binary_operator(OP_XOR, self, other)
+
+    def __rxor__(self, other):
+        return binary_operator(OP_XOR, other, self)
+
+    def __ixor__(self, other):
+        return inplace_operator(OP_XOR, self, other)
+
+    def __lshift__(self, other):
+        return binary_operator(OP_LEFT_SHIFT, self, other)
+
+    def __rlshift__(self, other):
+        return binary_operator(OP_LEFT_SHIFT, other, self)
+
+    def __ilshift__(self, other):
+        return inplace_operator(OP_LEFT_SHIFT, self, other)
+
+    def __rshift__(self, other):
+        return binary_operator(OP_RIGHT_SHIFT, self, other)
+
+    def __rrshift__(self, other):
+        return binary_operator(OP_RIGHT_SHIFT, other, self)
+
+    def __irshift__(self, other):
+        return inplace_operator(OP_RIGHT_SHIFT, self, other)
+
+    def __eq__(self, other):
+        return binary_operator(OP_EQUAL, self, other)
+
+    def __ne__(self, other):
+        return binary_operator(OP_NOT_EQUAL, self, other)
+
+    def __lt__(self, other):
+        return binary_operator(OP_LESS, self, other)
+
+    def __le__(self, other):
+        return binary_operator(OP_LESS_EQUAL, self, other)
+
+    def __gt__(self, other):
+        return binary_operator(OP_GREATER, self, other)
+
+    def __ge__(self, other):
+        return binary_operator(OP_GREATER_EQUAL, self, other)
+
+    def __neg__(self):
+        return unary_operator(OP_NEGATIVE, self)
+
+    def __pos__(self):
+        return unary_operator(OP_POSITIVE, self)
+
+    def __abs__(self):
+        return unary_operator(OP_ABSOLUTE, self)
+
+    def __invert__(self):
+        return unary_operator(OP_INVERT, self)
+
+
+def rows(Tensor x):
+    """The elements along the first axis, one after another."""
+    cdef Py_ssize_t i
+    for i in range(x.dims[0]):
+        yield getitem(x, i)
+
+
+# ---------------------------------------------------------------------- makers
+cdef inline int set_rank(Tensor x, int rank) except -1:
+    x.rank = rank
+    if rank <= INLINE_DIMS:
+        x.dims = x.inline_dims
+        return 0
+    if rank > MAX_DIMS:
+        raise ValueError(f"a tensor can have at most {MAX_DIMS} axes, not {rank}")
+    x.dims = <Py_ssize_t*>malloc(2 * rank * sizeof(Py_ssize_t))
+    if x.dims == NULL:
+        raise MemoryError()
+    return 0
+
+
+cdef inline int share_layout(Tensor x, Tensor source) except -1:
+    set_rank(x, source.rank)
+    memcpy(x.dims, source.dims, 2 * source.rank * sizeof(Py_ssize_t))
+    x.count = source.count
+    return 0
+
+
+cdef int too_large(int rank, const Py_ssize_t* shape, int dtype) except -1:
+    raise ValueError(f"a tensor of shape {shape_text(rank, shape)} and dtype {dtype_object(dtype).name} has more bytes than can be addressed")
+
+
+cdef Tensor empty_tensor(int dtype, int rank, const Py_ssize_t* shape):
+    cdef Tensor x = Tensor.__new__(Tensor)
+    cdef Py_ssize_t count = 1, nbytes, occupied = 1
+    cdef int i
+    set_rank(x, rank)
+    for i in range(rank - 1, -1, -1):
+        x.dims[i] = shape[i]
+        x.dims[rank + i] = occupied
+        count *= shape[i]
+        if cgrad_mul_overflow(occupied, shape[i] if shape[i] > 0 else 1, &occupied):
+            too_large(rank, shape, dtype)
+    if cgrad_mul_overflow(occupied, ITEMSIZE[dtype], &nbytes):
+        too_large(rank, shape, dtype)
+    x.count = count
+    x.dtype_id = dtype
+    x.flags = CONTIGUOUS
+    x.storage = new_storage(count * ITEMSIZE[dtype])
+    x.data = x.storage.data
+    return x
+
+
+cdef Tensor empty_like(Tensor x, int dtype):
+    cdef Tensor out
+    if not x.flags & CONTIGUOUS:
+        return empty_tensor(dtype, x.rank, x.dims)
+    out = Tensor.__new__(Tensor)
+    share_layout(out, x)
+    out.dtype_id = dtype
+    out.flags = CONTIGUOUS
+    out.storage = new_storage(x.count * ITEMSIZE[dtype])
+    out.data = out.storage.data
+    return out
+
+
+cdef bint c_contiguous(int rank, const Py_ssize_t* shape, const Py_ssize_t* strides) noexcept:
+    cdef Py_ssize_t expected = 1
+    cdef int i
+    for i in range(rank):
+        if shape[i] == 0:
+            return True
+    for i in range(rank - 1, -1, -1):
+        if shape[i] != 1:
+            if strides[i] != expected:
+                return False
+            expected *= shape[i]
+    return True
+
+
+cdef Tensor storage_tensor(Storage storage, char* data, int dtype, int rank, const Py_ssize_t* shape, const Py_ssize_t* strides):
+    cdef Tensor x = Tensor.__new__(Tensor)
+    cdef int i
+    set_rank(x, rank)
+    x.count = 1
+    for i in range(rank):
+        x.dims[i] = shape[i]
+        x.dims[rank + i] = strides[i]
+        x.count *= shape[i]
+    x.dtype_id = dtype
+    x.flags = CONTIGUOUS if c_contiguous(rank, shape, strides) else 0
+    x.storage = storage
+    x.data = data
+    return x
+
+
+cdef Tensor view_tensor(Tensor base, int rank, const Py_ssize_t* shape, const Py_ssize_t* strides, Py_ssize_t offset):
+    return storage_tensor(base.storage, base.data + offset * ITEMSIZE[base.dtype_id], base.dtype_id, rank, shape, strides)
+
+
+cdef Tensor alias_tensor(Tensor x):
+    cdef Tensor out = Tensor.__new__(Tensor)
+    share_layout(out, x)
+    out.dtype_id = x.dtype_id
+    out.flags = x.flags & CONTIGUOUS
+    out.storage = x.storage
+    out.data = x.data
+    return out
+
+
+cdef Tensor contiguous_tensor(Tensor x):
+    return x if x.flags & CONTIGUOUS else copy_tensor(x)
+
+
+cdef Tensor cast_tensor(Tensor x, int dtype):
+    cdef Tensor out
+    if x.dtype_id == dtype:
+        return x
+    out = empty_like(x, dtype)
+    fill_from(out, x, strides_of(x))
+    return out
+
+
+cdef Tensor copy_tensor(Tensor x):
+    cdef Tensor out = empty_like(x, x.dtype_id)
+    fill_from(out, x, strides_of(x))
+    return out
+
+
+cdef void fill_from(Tensor target, Tensor source, const Py_ssize_t* source_strides) noexcept:
+    cdef char* data[2]
+    cdef int itemsize[2]
+    cdef const Py_ssize_t* strides[2]
+    if target.dtype_id == source.dtype_id and target.flags & source.flags & CONTIGUOUS and target.count == source.count:
+        memcpy(target.data, source.data, target.count * ITEMSIZE[target.dtype_id])
+        return
+    data[0] = target.data
+    data[1] = source.data
+    itemsize[0] = ITEMSIZE[target.dtype_id]
+    itemsize[1] = ITEMSIZE[source.dtype_id]
+    strides[0] = strides_of(target)
+    strides[1] = source_strides
+    launch(cast_loop(source.dtype_id, target.dtype_id), 2, data, itemsize, target.rank, target.dims, strides, 1, target.count)
+
+
+cdef int copy_into(Tensor target, Tensor source) except -1:
+    cdef Py_ssize_t strides[MAX_DIMS]
+    cdef int lead = target.rank - source.rank
+    cdef int i
+    writable(target, "copy")
+    # Leading axes of length 1 that the target lacks are dropped, as NumPy does on assignment.
+    for i in range(-lead):
+        if source.dims[i] != 1:
+            cannot_broadcast(target, source)
+    for i in range(target.rank):
+        if i < lead:
+            strides[i] = 0
+        elif source.dims[i - lead] == target.dims[i]:
+            strides[i] = source.dims[source.rank + i - lead]
+        elif source.dims[i - lead] == 1:
+            strides[i] = 0
+        else:
+            cannot_broadcast(target, source)
+    if source.storage is target.storage and source is not target:
+        source = copy_tensor(source)      # reading what was already written would be wrong; C-contiguous from here
+        for i in range(target.rank):
+            if i >= lead and strides[i] != 0:
+                strides[i] = source.dims[source.rank + i - lead]
+    fill_from(target, source, strides)
+    target.storage.version += 1
+    return 0
+
+
+cdef int cannot_broadcast(Tensor target, Tensor source) except -1:
+    raise ValueError(f"copy: a value of shape {shape_text(source.rank, source.dims)} cannot be broadcast to shape {shape_text(target.rank, target.dims)}")
+
+
+cdef Tensor scalar_tensor(object value, int dtype):
+    cdef Tensor x = empty_tensor(dtype, 0, NULL)
+    store_item(dtype, x.data, value)
+    return x
+
+
+# ---------------------------------------------------------------------- helpers
+cdef void launch(loop_t loop, int nop, char** data, const int* itemsize, int rank, const Py_ssize_t* shape,
+                 const Py_ssize_t** strides, int weight, Py_ssize_t count) noexcept:
+    if count >= LONG_LOOP:
+        with nogil:
+            run_elementwise(loop, nop, data, itemsize, rank, shape, strides, weight)
+    else:
+        run_elementwise(loop, nop, data, itemsize, rank, shape, strides, weight)
+
+
+cdef bint same_shape(Tensor x, Tensor y) noexcept:
+    cdef int i
+    if x.rank != y.rank:
+        return False
+    for i in range(x.rank):
+        if x.dims[i] != y.dims[i]:
+            return False
+    return True
+
+
+cdef int set_gradient(Tensor x, Tensor g) except -1:
+    x.gradient = g
+    if g.node is not None:
+        track(x)          # x.grad -> its node -> ... -> x may be a cycle
+        track(g)
+    return 0
+
+
+cdef int set_extra(Tensor x, str key, object value) except -1:
+    if x.extra is None:
+        x.extra = {}
+    (<dict>x.extra)[key] = value
+    track(x)
+    return 0
+
+
+cdef int writable(Tensor x, str op) except -1:
+    if x.storage.readonly:
+        raise ValueError(f"{op}: the tensor's memory is read-only (it was borrowed from a read-only array); take x.clone() first")
+    return 0
+
+
+cdef int leaves_graph(Tensor x, str how) except -1:
+    if x.flags & REQUIRES_GRAD:
+        name = strict_rule()
+        if name is not None:
+            raise RuntimeError(f"{name}: its rule takes a number out of the graph with {how}() while a derivative of the derivative is wanted "
+                               "(create_graph); write the rule with tensor operations, such as cgrad.exp instead of math.exp")
+    return 0
+
+
+cdef object only_item(Tensor x, str how):
+    leaves_graph(x, how)
+    if x.count != 1:
+        raise TypeError(f"{how}: only a tensor with one element can become a number, this one has shape {shape_text(x.rank, x.dims)}")
+    return item_of(x.dtype_id, x.data)
+
+
+cdef tuple shape_tuple(int rank, const Py_ssize_t* shape):
+    cdef tuple out = PyTuple_New(rank)
+    cdef object n
+    cdef int i
+    for i in range(rank):
+        n = shape[i]
+        Py_INCREF(n)
+        PyTuple_SET_ITEM(out, i, n)
+    return out
+
+
+cdef str shape_text(int rank, const Py_ssize_t* shape):
+    return str(shape_tuple(rank, shape))
+
+
+cdef object item_of(int dtype, const char* data):
+    if dtype == FLOAT32:
+        return <double>(<float*>data)[0]
+    if dtype == FLOAT64:
+        return (<double*>data)[0]
+    if dtype == INT64:
+        return (<int64_t*>data)[0]
+    if dtype == BOOL:
+        return (<uint8_t*>data)[0] != 0
+    if dtype == INT32:
+        return (<int32_t*>data)[0]
+    if dtype == INT16:
+        return (<int16_t*>data)[0]
+    if dtype == INT8:
+        return <int>(<int8_t*>data)[0]
+    return <int>(<uint8_t*>data)[0]
+
+
+cdef int store_item(int dtype, char* data, object value) except -1:
+    cdef int64_t n
+    if dtype == FLOAT32:
+        (<float*>data)[0] = <float><double>float(value)
+        return 0
+    if dtype == FLOAT64:
+        (<double*>data)[0] = float(value)
+        return 0
+    if dtype == BOOL:
+        (<uint8_t*>data)[0] = bool(value)
+        return 0
+    if isinstance(value, float) and not (<double>value == <double>value and abs(<double>value) < 9.3e18):
+        raise ValueError(f"{value!r} cannot be stored in a tensor of {dtype_object(dtype).name}")
+    n = int(value)
+    if dtype == INT64:
+        (<int64_t*>data)[0] = n
+    elif dtype == INT32:
+        if n != <int32_t>n:
+            out_of_range(dtype, value)
+        (<int32_t*>data)[0] = <int32_t>n
+    elif dtype == INT16:
+        if n != <int16_t>n:
+            out_of_range(dtype, value)
+        (<int16_t*>data)[0] = <int16_t>n
+    elif dtype == INT8:
+        if n != <int8_t>n:
+            out_of_range(dtype, value)
+        (<int8_t*>data)[0] = <int8_t>n
+    else:
+        if n != <uint8_t>n:
+            out_of_range(dtype, value)
+        (<uint8_t*>data)[0] = <uint8_t>n
+    return 0
+
+
+cdef int out_of_range(int dtype, object value) except -1:
+    raise OverflowError(f"{value!r} is out of range for {dtype_object(dtype).name}")
