@@ -9,6 +9,7 @@ cdef enum:
     N_DTYPES = 8
     MAX_DIMS = 64
     MAX_OPERANDS = 8
+    MAX_KERNELS = 192
 
 # Ids in the order in which promotion climbs inside a kind.
 cdef enum DTypeId:
@@ -32,3 +33,11 @@ cdef struct ElementwiseKernel:
     int n_inputs
     int weight                  # cost of an element relative to an addition, for the thread split
     loop_t loops[N_DTYPES]      # by dtype of the computed inputs; NULL where there is none
+
+
+# What one ISA shell hands over.  Each .pxi fills its own part: register_elementwise(&table), register_reduce(&table), ...
+cdef struct KernelTable:
+    const char* isa             # "baseline", "avx2", "avx512"
+    int n_elementwise
+    ElementwiseKernel elementwise[MAX_KERNELS]
+    loop_t casts[N_DTYPES][N_DTYPES]            # [source][target]
