@@ -3,6 +3,10 @@
 cdef bint grad_enabled() noexcept nogil
 cdef bint set_grad_mode(bint enabled) noexcept nogil     # returns what it was
 
+# Whether this thread is inside a user's Op.forward, where recording is off but dependence on tracked inputs is marked.
+cdef bint inside_op() noexcept nogil
+cdef bint set_inside_op(bint inside) noexcept nogil      # returns what it was
+
 # Name of the user's Op whose rule runs under create_graph in this thread, or None: numbers must not leave the graph there.
 cdef object strict_rule()
 cdef void set_strict_rule(object name) noexcept          # the caller keeps the name alive

@@ -28,7 +28,7 @@ from cgrad.kernels.table cimport (
 )
 
 cdef extern from "Python.h":
-    void PyType_Modified(object type)
+    void PyType_Modified(PyTypeObject* type)
 
 cdef extern from *:
     """
@@ -80,7 +80,7 @@ cpdef register_method(str name, object function):
     """Hang a function (or property) onto Tensor under a name."""
     cdef PyTypeObject* type = <PyTypeObject*>Tensor
     (<dict>(<object>type.tp_dict))[name] = function
-    PyType_Modified(Tensor)
+    PyType_Modified(type)
 
 
 cdef str FORMATS = "?BbhiqfdX"
@@ -118,6 +118,7 @@ cdef class Tensor:
     """
 
     __array_priority__ = 1000
+    __array_ufunc__ = None      # NumPy scalars and arrays leave the operators to us
 
     def __init__(self, *args, **kwargs):
         raise TypeError("Tensor: make tensors with cgrad.tensor(data), cgrad.zeros(shape) and the like")
@@ -769,7 +770,9 @@ cdef Tensor storage_tensor(Storage storage, char* data, int dtype, int rank, con
 
 
 cdef Tensor view_tensor(Tensor base, int rank, const Py_ssize_t* shape, const Py_ssize_t* strides, Py_ssize_t offset):
-    return storage_tensor(base.storage, base.data + offset * ITEMSIZE[base.dtype_id], base.dtype_id, rank, shape, strides)
+    cdef Tensor x = storage_tensor(base.storage, base.data + offset * ITEMSIZE[base.dtype_id], base.dtype_id, rank, shape, strides)
+    x.base = base if base.base is None else base.base
+    return x
 
 
 cdef Tensor alias_tensor(Tensor x):
