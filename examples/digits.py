@@ -70,11 +70,12 @@ def score(model, images, labels):
 
 def show(images, labels, guesses, count):
     """A few digits side by side, drawn in characters, with what the network says."""
-    pictures = [[("".join(SHADES[round(float(v) * 9)] * 2 for v in row)) for row in image.numpy().reshape(8, 8)]
-                for image in images[:count]]
+    pictures = [["".join(SHADES[round(float(v) * 9)] * 2 for v in row) for row in image.numpy().reshape(8, 8)] for image in images[:count]]
+    captions = []
+    for guess, label in zip(guesses.tolist()[:count], labels.tolist()[:count], strict=True):
+        captions.append(f"read {guess}" if guess == label else f"read {guess}, is {label}")
     for lines in zip(*pictures, strict=True):
         print("   ".join(lines))
-    captions = [f"read {int(g)}" + ("" if int(g) == int(t) else f", is {int(t)}") for g, t in zip(guesses[:count], labels[:count], strict=True)]
     print("   ".join(f"{caption:^16}" for caption in captions))
 
 
