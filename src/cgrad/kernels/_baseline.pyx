@@ -8,9 +8,11 @@ from cpython.pycapsule cimport PyCapsule_New
 
 include "scalar.pxi"
 include "elementwise.pxi"
+include "reduce.pxi"
 
 cdef KernelTable kernels
 kernels.isa = b"baseline"
 register_elementwise(&kernels)
+register_reduce(&kernels)
 
 table = PyCapsule_New(&kernels, b"cgrad.kernels.table", NULL)
