@@ -31,7 +31,7 @@ cdef unsigned long long axis_bits(str name, Tensor x, tuple axes) except? 0:
     cdef unsigned long long bits = 0
     for axis in axes:
         if not 0 <= axis < x.rank:
-            raise IndexError(f"{name}: axis {axis} is out of range for a tensor of shape {shape_text(x)}")
+            raise IndexError(f"{name}: axis {axis} is out of range for a tensor of shape {shape_text(x.rank, x.dims)}")
         if bits >> <int>axis & 1:
             raise ValueError(f"{name}: axis {axis} is named twice in {axes}")
         bits |= 1ULL << <int>axis
@@ -90,10 +90,10 @@ def reshape(Tensor x, tuple shape):
         elif rest == 0 and x.count == 0:
             raise ValueError(f"reshape: -1 in {shape} could be any number, since there are no elements; name the length")
         else:
-            raise ValueError(f"reshape: {x.count} elements of shape {shape_text(x)} do not fit into {shape}")
+            raise ValueError(f"reshape: {x.count} elements of shape {shape_text(x.rank, x.dims)} do not fit into {shape}")
     rank = read_shape("reshape", shape, dims)
     if math.prod(shape) != x.count:
-        raise ValueError(f"reshape: {x.count} elements of shape {shape_text(x)} do not fit into {shape}, "
+        raise ValueError(f"reshape: {x.count} elements of shape {shape_text(x.rank, x.dims)} do not fit into {shape}, "
                          f"which has {math.prod(shape)}")
     if x.count == 0 or not strides_for(x, rank, dims, strides):
         x = contiguous_tensor(x)
@@ -119,7 +119,7 @@ def permute(Tensor x, tuple axes):
     cdef Py_ssize_t strides[MAX_DIMS]
     cdef int i, axis
     if len(axes) != x.rank:
-        raise ValueError(f"permute_dims: {len(axes)} axes given for a tensor of shape {shape_text(x)}; name each axis once")
+        raise ValueError(f"permute_dims: {len(axes)} axes given for a tensor of shape {shape_text(x.rank, x.dims)}; name each axis once")
     axis_bits("permute_dims", x, axes)
     for i in range(x.rank):
         axis = axes[i]
@@ -137,7 +137,7 @@ def squeeze(Tensor x, tuple axes):
     for i in range(x.rank):
         if drop >> i & 1:
             if shape_of(x)[i] != 1:
-                raise ValueError(f"squeeze: axis {i} of shape {shape_text(x)} has length {shape_of(x)[i]}, not 1")
+                raise ValueError(f"squeeze: axis {i} of shape {shape_text(x.rank, x.dims)} has length {shape_of(x)[i]}, not 1")
         else:
             dims[rank] = shape_of(x)[i]
             strides[rank] = strides_of(x)[i]
@@ -178,7 +178,7 @@ def broadcast_to(Tensor x, tuple shape):
     cdef int rank = read_shape("broadcast_to", shape, dims)
     cdef int i, lead = rank - x.rank
     if lead < 0:
-        raise ValueError(f"broadcast_to: shape {shape_text(x)} has more axes than {shape}")
+        raise ValueError(f"broadcast_to: shape {shape_text(x.rank, x.dims)} has more axes than {shape}")
     if math.prod(max(extent, 1) for extent in shape) >= 1 << 60:
         raise ValueError(f"broadcast_to: shape {shape} is too large for this machine")
     for i in range(rank):
@@ -189,7 +189,7 @@ def broadcast_to(Tensor x, tuple shape):
         elif shape_of(x)[i - lead] == 1:
             strides[i] = 0
         else:
-            raise ValueError(f"broadcast_to: shape {shape_text(x)} does not broadcast to {shape}: axis {i} has "
+            raise ValueError(f"broadcast_to: shape {shape_text(x.rank, x.dims)} does not broadcast to {shape}: axis {i} has "
                              f"{shape_of(x)[i - lead]} elements, neither 1 nor {dims[i]}")
     return view_tensor(x, rank, dims, strides, 0)
 
