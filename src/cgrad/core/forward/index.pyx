@@ -449,7 +449,7 @@ cdef inline Tensor select(Tensor x, Py_ssize_t i):
 
 cdef Tensor select_many(Tensor x, tuple key):
     """x[i, j, ...] for plain ints; None if the key holds anything else."""
-    cdef Py_ssize_t i, size, offset = 0
+    cdef Py_ssize_t i = 0, size, offset = 0
     cdef int axis, n = <int> len(key)
     if n > x.rank:
         return None
