@@ -7,6 +7,7 @@ Read next: scalar.pxi.
 from cpython.pycapsule cimport PyCapsule_New
 
 include "scalar.pxi"
+include "transcendental.pxi"
 include "elementwise.pxi"
 include "reduce.pxi"
 
