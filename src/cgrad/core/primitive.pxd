@@ -74,6 +74,7 @@ cdef object apply2(Primitive p, object x, object y)
 cdef object apply3(Primitive p, object x, object y, object z)
 cdef object apply_general(Primitive p, tuple args)
 cdef Tensor compute(Primitive p, PyObject** inputs, int n)         # elementwise, unrecorded; tensors and Python numbers
+cdef Tensor compute1(Primitive p, Tensor x)
 cdef Tensor compute2(Primitive p, Tensor x, Tensor y)              # same dtype, with a loop for it
 cdef object call_rule(Rule rule, object g, PyObject** inputs, int n, object out, tuple options, int n_options, object needs,
                       object tangents)

@@ -17,7 +17,7 @@ from cgrad.core.dtype cimport (
     DType, ITEMSIZE, KIND, KIND_BOOL, KIND_FLOAT, KIND_INT, PROMOTE, default_float, dtype_object,
 )
 from cgrad.core.tape cimport (
-    Node, Rest, grad_enabled, inside_op, new_node, node_rest, set_node_shape, track,
+    Node, Rest, grad_enabled, inside_op, is_tracked, new_node, node_rest, set_node_shape, track,
 )
 from cgrad.core.tensor cimport (
     CONTIGUOUS, DERIVED, DUAL, N_OPERATORS, OP_EQUAL, OP_NOT_EQUAL, REQUIRES_GRAD, SLOW, Tensor, VIEW, alias_tensor,
@@ -303,7 +303,12 @@ cdef Node record(Primitive p, PyObject** inputs, int n, Tensor out, tuple option
         save_all |= rule.all_inputs
         save_out |= rule.names_out
         shapes |= rule.names_shapes
-        edge = x.node if x.node is not None else x
+        if x.node is not None:
+            edge = x.node
+            if is_tracked(edge):
+                track(node)      # a cycle through an earlier node can come back through this one
+        else:
+            edge = x
         if i == 0:
             node.edge0 = edge
             node.edge_output0 = x.output_number
@@ -572,6 +577,7 @@ def record_custom(call, tuple inputs, result):
     cdef Rest rest = node_rest(node)
     cdef int i, k = 0
     track(node)          # the instance may hold anything, so the collector must see the node
+    call.node = node
     rest.edges = [None] * max(0, len(inputs) - 2)
     rest.edge_outputs = [0] * max(0, len(inputs) - 2)
     for i in range(len(inputs)):
@@ -602,7 +608,6 @@ def record_custom(call, tuple inputs, result):
                 out.node = node
                 out.output_number = k
                 out.flags |= REQUIRES_GRAD
-                track(out)
             value = out
         elif k > 0:
             rest.shapes.append((FLOAT64, ()))
@@ -612,25 +617,23 @@ def record_custom(call, tuple inputs, result):
     return tuple(results) if isinstance(result, tuple) else results[0]
 
 
-def connected(Tensor x, Tensor like):
-    """An alias of `x` at the place of `like` in the graph: same node, same result number."""
+def connected(Tensor x, Node node, int output):
+    """An alias of `x` at the place of a node's result in the graph."""
     cdef Tensor out = alias_tensor(x)
-    out.node = like.node
-    out.output_number = like.output_number
-    out.flags |= like.flags & REQUIRES_GRAD
-    track(out)
+    out.node = node
+    out.output_number = output
+    out.flags |= REQUIRES_GRAD
     return out
 
 
-def mark(Tensor x):
+def is_marked(Tensor x):
     """Whether the tensor was computed from tracked ones inside a user's Op.forward."""
     return bool(x.flags & DERIVED)
 
 
-def unmarked(Tensor x):
-    """The tensor without the mark that Op.forward left."""
+def unmark(Tensor x):
+    """Take that mark off."""
     x.flags &= ~<unsigned int>DERIVED
-    return x
 
 
 def rebase(Tensor x, Tensor out):
@@ -918,6 +921,28 @@ def call(Primitive p, tuple operands, tuple options):
     if p.n_inputs < 0:
         return apply_general(p, (list(operands),) + options)
     return apply_general(p, operands + options)
+
+
+def make_door(function, dict renames):
+    """A function with other spellings of its keywords: a compiled closure that renames them if there are any."""
+    def door(*args, **kwargs):
+        if not kwargs:
+            return function(*args)
+        for key in kwargs:
+            if key in renames:
+                return function(*args, **renamed(function, renames, kwargs))
+        return function(*args, **kwargs)
+    return door
+
+
+def renamed(function, dict renames, dict kwargs):
+    out = {}
+    for key, value in kwargs.items():
+        name = renames.get(key, key)
+        if name in out or name != key and name in kwargs:
+            raise TypeError(f"{function.__name__}: {name!r} was given twice, the second time as {key!r}")
+        out[name] = value
+    return out
 
 
 # ---------------------------------------------------------------------- operators

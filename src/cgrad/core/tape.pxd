@@ -59,4 +59,6 @@ cdef int node_edge_output(Node node, int i)
 cdef Rest node_rest(Node node)                            # made on demand
 cdef void free_node(Node node) noexcept                   # drop saved values and edges; a later backward is an error
 cdef void track(object x) noexcept                        # let the cyclic collector see an object that it was told to ignore
+cdef int track_graph(Node node) except -1                 # the same for a node and all that lies behind it
+cdef bint is_tracked(object x) noexcept
 cdef void untrack(object x) noexcept

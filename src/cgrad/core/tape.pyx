@@ -104,6 +104,26 @@ cdef void untrack(object x) noexcept:
     PyObject_GC_UnTrack(<void*>x)
 
 
+cdef bint is_tracked(object x) noexcept:
+    return PyObject_GC_IsTracked(<PyObject*>x)
+
+
+cdef int track_graph(Node node) except -1:
+    # Stops at nodes that are tracked already: tracking is passed on to later nodes, and this walk reaches all earlier ones.
+    cdef list stack = [node]
+    cdef int i
+    while stack:
+        node = <Node>stack.pop()
+        if PyObject_GC_IsTracked(<PyObject*>node):
+            continue
+        PyObject_GC_Track(<void*>node)
+        for i in range(node.n_inputs):
+            edge = node_edge(node, i)
+            if isinstance(edge, Node):
+                stack.append(edge)
+    return 0
+
+
 @cython.final
 cdef class Rest:
     pass

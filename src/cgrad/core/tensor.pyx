@@ -20,7 +20,7 @@ from cgrad.core.dtype cimport (
     DType, ITEMSIZE, KIND, KIND_FLOAT, dtype_object,
 )
 from cgrad.core.storage cimport Storage, new_storage
-from cgrad.core.tape cimport Node, Rest, node_rest, strict_rule, track
+from cgrad.core.tape cimport Node, Rest, node_rest, strict_rule, track_graph
 from cgrad.kernels.dispatch cimport cast_loop
 from cgrad.kernels.iterate cimport run_elementwise
 from cgrad.kernels.table cimport (
@@ -881,8 +881,7 @@ cdef bint same_shape(Tensor x, Tensor y) noexcept:
 cdef int set_gradient(Tensor x, Tensor g) except -1:
     x.gradient = g
     if g.node is not None:
-        track(x)          # x.grad -> its node -> ... -> x may be a cycle
-        track(g)
+        track_graph(g.node)          # x.grad -> its node -> ... -> x may be a cycle
     return 0
 
 
@@ -890,7 +889,6 @@ cdef int set_extra(Tensor x, str key, object value) except -1:
     if x.extra is None:
         x.extra = {}
     (<dict>x.extra)[key] = value
-    track(x)
     return 0
 
 
