@@ -105,8 +105,8 @@ class BuildExtensions(build_ext):
 
         self.force = self.force or self.settings_changed()
         self.fit_to_compiler()
-        done = cythonize(self.extensions, build_dir=str(BUILD_DIR), nthreads=int(self.parallel or 0), force=self.force,
-                         compiler_directives=DIRECTIVES, shared_utility_qualified_name=SHARED)
+        done = cythonize(self.extensions, build_dir=str(BUILD_DIR), include_path=["src"], nthreads=int(self.parallel or 0),
+                         force=self.force, compiler_directives=DIRECTIVES, shared_utility_qualified_name=SHARED)
         for extension, cythonized in zip(self.extensions, done, strict=True):
             extension.sources, extension.depends = cythonized.sources, cythonized.depends
         # The largest first, so that no core waits at the end for one that started late.

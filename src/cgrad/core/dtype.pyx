@@ -57,7 +57,9 @@ cdef class DType:
     def __eq__(self, other):
         if isinstance(other, DType):
             return self is other
-        if isinstance(other, (str, type, np.dtype)):
+        if isinstance(other, str):
+            return self.name == other      # without a look-up in BY_KEY, which compares with us
+        if isinstance(other, (type, np.dtype)):
             try:
                 return self.id == dtype_id(other)
             except TypeError:

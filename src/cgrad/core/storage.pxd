@@ -7,6 +7,7 @@ cdef class Storage:
     cdef char* data
     cdef Py_ssize_t nbytes
     cdef unsigned int version              # bumped by every in-place write through any view
+    cdef unsigned int history              # bumped by every RECORDED in-place write
     cdef bint readonly
     cdef int source                        # inside the object, from the cache, or borrowed
     cdef int size_class                    # of a cached block

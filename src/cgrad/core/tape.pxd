@@ -3,6 +3,10 @@
 cdef bint grad_enabled() noexcept nogil
 cdef bint set_grad_mode(bint enabled) noexcept nogil     # returns what it was
 
+# Whether this thread is inside a user's Op.forward, where recording is off but dependence on tracked inputs is marked.
+cdef bint inside_op() noexcept nogil
+cdef bint set_inside_op(bint inside) noexcept nogil      # returns what it was
+
 # Name of the user's Op whose rule runs under create_graph in this thread, or None: numbers must not leave the graph there.
 cdef object strict_rule()
 cdef void set_strict_rule(object name) noexcept          # the caller keeps the name alive
@@ -55,4 +59,6 @@ cdef int node_edge_output(Node node, int i)
 cdef Rest node_rest(Node node)                            # made on demand
 cdef void free_node(Node node) noexcept                   # drop saved values and edges; a later backward is an error
 cdef void track(object x) noexcept                        # let the cyclic collector see an object that it was told to ignore
+cdef int track_graph(Node node) except -1                 # the same for a node and all that lies behind it
+cdef bint is_tracked(object x) noexcept
 cdef void untrack(object x) noexcept

@@ -16,14 +16,19 @@ cdef extern from *:
     """
     #if defined(_MSC_VER)
     static __declspec(thread) int cgrad_recording = 1;
+    static __declspec(thread) int cgrad_inside_op = 0;
     static __declspec(thread) PyObject *cgrad_strict = NULL;
     #else
     static _Thread_local int cgrad_recording = 1;
+    static _Thread_local int cgrad_inside_op = 0;
     static _Thread_local PyObject *cgrad_strict = NULL;
     #endif
+    static int cgrad_swap_inside_op(int value) { int old = cgrad_inside_op; cgrad_inside_op = value; return old; }
     static int cgrad_swap_recording(int value) { int old = cgrad_recording; cgrad_recording = value; return old; }
     """
     int cgrad_recording
+    int cgrad_inside_op
+    int cgrad_swap_inside_op(int value) noexcept nogil
     PyObject* cgrad_strict
     int cgrad_swap_recording(int value) noexcept nogil
 
@@ -39,6 +44,29 @@ cdef bint grad_enabled() noexcept nogil:
 
 cdef bint set_grad_mode(bint enabled) noexcept nogil:
     return cgrad_swap_recording(enabled)
+
+
+cdef bint inside_op() noexcept nogil:
+    return cgrad_inside_op
+
+
+cdef bint set_inside_op(bint inside) noexcept nogil:
+    return cgrad_swap_inside_op(inside)
+
+
+def swap_inside_op(bint inside):
+    """Set whether this thread is inside a user's Op.forward; returns what it was."""
+    return bool(cgrad_swap_inside_op(inside))
+
+
+def swap_strict_rule(name):
+    """Set the name of the user's Op whose rule must not let numbers leave the graph (None: none); returns what it was.
+
+    The caller keeps the name alive until it is set back.
+    """
+    old = strict_rule()
+    set_strict_rule(name)
+    return old
 
 
 cdef object strict_rule():
@@ -74,6 +102,26 @@ cdef void track(object x) noexcept:
 
 cdef void untrack(object x) noexcept:
     PyObject_GC_UnTrack(<void*>x)
+
+
+cdef bint is_tracked(object x) noexcept:
+    return PyObject_GC_IsTracked(<PyObject*>x)
+
+
+cdef int track_graph(Node node) except -1:
+    # Stops at nodes that are tracked already: tracking is passed on to later nodes, and this walk reaches all earlier ones.
+    cdef list stack = [node]
+    cdef int i
+    while stack:
+        node = <Node>stack.pop()
+        if PyObject_GC_IsTracked(<PyObject*>node):
+            continue
+        PyObject_GC_Track(<void*>node)
+        for i in range(node.n_inputs):
+            edge = node_edge(node, i)
+            if isinstance(edge, Node):
+                stack.append(edge)
+    return 0
 
 
 @cython.final

@@ -23,8 +23,9 @@ cdef class Tensor:
     cdef int dtype_id
     cdef unsigned int flags
     cdef int output_number                 # which result of `node` this is
-    cdef unsigned int view_version         # storage version when a recorded view was made
+    cdef unsigned int view_history         # the storage's history when a recorded view was made
     cdef Node node                         # None for a leaf
+    cdef Tensor base                       # of a view: the tensor that it, or its base in turn, is a view of
     cdef object gradient                   # .grad
     cdef object extra                      # None, or a dict of rare things: "dual", "hooks", "retains"
     cdef Py_ssize_t inline_dims[2 * INLINE_DIMS]

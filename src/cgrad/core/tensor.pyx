@@ -20,7 +20,7 @@ from cgrad.core.dtype cimport (
     DType, ITEMSIZE, KIND, KIND_FLOAT, dtype_object,
 )
 from cgrad.core.storage cimport Storage, new_storage
-from cgrad.core.tape cimport Node, Rest, node_rest, strict_rule, track
+from cgrad.core.tape cimport Node, Rest, node_rest, strict_rule, track_graph
 from cgrad.kernels.dispatch cimport cast_loop
 from cgrad.kernels.iterate cimport run_elementwise
 from cgrad.kernels.table cimport (
@@ -28,7 +28,7 @@ from cgrad.kernels.table cimport (
 )
 
 cdef extern from "Python.h":
-    void PyType_Modified(object type)
+    void PyType_Modified(PyTypeObject* type)
 
 cdef extern from *:
     """
@@ -80,7 +80,7 @@ cpdef register_method(str name, object function):
     """Hang a function (or property) onto Tensor under a name."""
     cdef PyTypeObject* type = <PyTypeObject*>Tensor
     (<dict>(<object>type.tp_dict))[name] = function
-    PyType_Modified(Tensor)
+    PyType_Modified(type)
 
 
 cdef str FORMATS = "?BbhiqfdX"
@@ -118,6 +118,7 @@ cdef class Tensor:
     """
 
     __array_priority__ = 1000
+    __array_ufunc__ = None      # NumPy scalars and arrays leave the operators to us
 
     def __init__(self, *args, **kwargs):
         raise TypeError("Tensor: make tensors with cgrad.tensor(data), cgrad.zeros(shape) and the like")
@@ -769,7 +770,9 @@ cdef Tensor storage_tensor(Storage storage, char* data, int dtype, int rank, con
 
 
 cdef Tensor view_tensor(Tensor base, int rank, const Py_ssize_t* shape, const Py_ssize_t* strides, Py_ssize_t offset):
-    return storage_tensor(base.storage, base.data + offset * ITEMSIZE[base.dtype_id], base.dtype_id, rank, shape, strides)
+    cdef Tensor x = storage_tensor(base.storage, base.data + offset * ITEMSIZE[base.dtype_id], base.dtype_id, rank, shape, strides)
+    x.base = base if base.base is None else base.base
+    return x
 
 
 cdef Tensor alias_tensor(Tensor x):
@@ -878,8 +881,7 @@ cdef bint same_shape(Tensor x, Tensor y) noexcept:
 cdef int set_gradient(Tensor x, Tensor g) except -1:
     x.gradient = g
     if g.node is not None:
-        track(x)          # x.grad -> its node -> ... -> x may be a cycle
-        track(g)
+        track_graph(g.node)          # x.grad -> its node -> ... -> x may be a cycle
     return 0
 
 
@@ -887,7 +889,6 @@ cdef int set_extra(Tensor x, str key, object value) except -1:
     if x.extra is None:
         x.extra = {}
     (<dict>x.extra)[key] = value
-    track(x)
     return 0
 
 

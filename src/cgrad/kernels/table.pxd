@@ -4,11 +4,13 @@ A loop walks ONE axis of several operands.  data[0] is the result, data[1:] the 
 operand's own dtype (0 = broadcast, negative allowed).  A result may coincide exactly with an input (in-place) but never
 overlap it otherwise.  Loops never allocate, never fail, never take the GIL.
 """
+from libc.stdint cimport int64_t
 
 cdef enum:
     N_DTYPES = 8
     MAX_DIMS = 64
     MAX_OPERANDS = 8
+    MAX_KERNELS = 192
 
 # Ids in the order in which promotion climbs inside a kind.
 cdef enum DTypeId:
@@ -23,12 +25,64 @@ cdef enum DTypeId:
 
 ctypedef void (*loop_t)(char** data, const Py_ssize_t* strides, Py_ssize_t n) noexcept nogil
 
-# Reduce n elements x[0], x[stride], ... to ONE accumulator (horizontal), written to out in the result dtype.
-ctypedef void (*reduce_row_t)(const char* x, Py_ssize_t stride, Py_ssize_t n, char* out) noexcept nogil
-
 
 cdef struct ElementwiseKernel:
     const char* name
     int n_inputs
     int weight                  # cost of an element relative to an addition, for the thread split
     loop_t loops[N_DTYPES]      # by dtype of the computed inputs; NULL where there is none
+
+
+cdef enum Reduction:
+    SUM = 0
+    PROD = 1
+    MAX = 2
+    MIN = 3
+    ANY = 4
+    ALL = 5
+    ARGMAX = 6
+    ARGMIN = 7
+    N_FOLDS = 6             # those before ARGMAX fold into an accumulator; the other two carry an index along
+
+# Accumulators: float64 for sum/prod of floats, unsigned 64 bits for sum/prod of integers, a byte for any/all, else the element.
+# row: total[0] joined with x[0], x[stride], ...      columns: total[j] joined with x[i * row + j * column] for all i < rows.
+ctypedef void (*fold_row_t)(const char* x, Py_ssize_t stride, Py_ssize_t n, char* total) noexcept nogil
+ctypedef void (*fold_columns_t)(const char* x, Py_ssize_t row, Py_ssize_t column, Py_ssize_t rows, Py_ssize_t n, char* total) noexcept nogil
+ctypedef void (*fold_join_t)(char* total, const char* other, Py_ssize_t n) noexcept nogil
+ctypedef void (*fold_start_t)(char* total, Py_ssize_t n) noexcept nogil
+ctypedef void (*fold_finish_t)(const char* total, char* out, Py_ssize_t stride, Py_ssize_t n) noexcept nogil
+
+# The same with an index: element i of the call has index first + i; where[j] < 0 means that nothing was seen yet.
+ctypedef void (*arg_row_t)(const char* x, Py_ssize_t stride, Py_ssize_t n, int64_t first, char* best, int64_t* where) noexcept nogil
+ctypedef void (*arg_columns_t)(const char* x, Py_ssize_t row, Py_ssize_t column, Py_ssize_t rows, Py_ssize_t n, int64_t first,
+                               char* best, int64_t* where) noexcept nogil
+ctypedef void (*arg_join_t)(char* best, int64_t* where, const char* other, const int64_t* other_where) noexcept nogil
+
+
+cdef struct FoldLoops:
+    fold_row_t row
+    fold_columns_t columns
+    fold_join_t join
+    fold_start_t start
+    fold_finish_t finish
+    int size                # bytes of an accumulator
+
+
+cdef struct ArgLoops:
+    arg_row_t row
+    arg_columns_t columns
+    arg_join_t join
+
+
+cdef struct ReduceTable:
+    FoldLoops folds[N_FOLDS][N_DTYPES]
+    ArgLoops args[2][N_DTYPES]
+
+
+# What one ISA shell hands over.  Each .pxi fills its own part: register_elementwise(&table), register_reduce(&table), ...
+cdef struct KernelTable:
+    const char* isa             # "baseline", "avx2", "avx512"
+    int n_elementwise
+    ElementwiseKernel elementwise[MAX_KERNELS]
+    loop_t casts[N_DTYPES][N_DTYPES]            # [source][target]
+    ReduceTable reduce

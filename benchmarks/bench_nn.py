@@ -1,0 +1,82 @@
+"""Training steps of small networks."""
+from itertools import pairwise
+
+import numpy as np
+
+import cgrad as cg
+
+from .common import Seeded, require
+
+
+class MLP(Seeded):
+    """Forward, backward and update of a perceptron with two hidden layers."""
+    params = [[1, 32, 256], [16, 128, 512], ["SGD", "Adam"]]
+    param_names = ["batch", "width", "optimizer"]
+
+    def setup(self, batch, width, optimizer):
+        super().setup()
+        nn, optim = require("nn"), require("optim")
+        self.model = nn.Sequential(nn.Linear(64, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU(), nn.Linear(width, 10))
+        self.loss = nn.CrossEntropyLoss()
+        self.optimizer = getattr(optim, optimizer)(self.model.parameters(), lr=1e-3)
+        rng = np.random.default_rng(0)
+        self.x = cg.tensor(rng.normal(size=(batch, 64)).astype("float32"))
+        self.labels = cg.tensor(rng.integers(0, 10, batch))
+        self.time_step(batch, width, optimizer)
+
+    def time_forward(self, batch, width, optimizer):
+        with cg.no_grad():
+            self.model(self.x)
+
+    def time_step(self, batch, width, optimizer):
+        loss = self.loss(self.model(self.x), self.labels)
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+
+
+class MLPInNumPy:
+    """The same step written out by hand in NumPy (SGD): the yardstick for MLP."""
+    params = [[1, 32, 256], [16, 128, 512]]
+    param_names = ["batch", "width"]
+
+    def setup(self, batch, width):
+        rng = np.random.default_rng(0)
+        sizes = [64, width, width, 10]
+        self.weights = [(rng.normal(size=s) / s[0] ** 0.5).astype("float32") for s in pairwise(sizes)]
+        self.biases = [np.zeros(n, "float32") for n in sizes[1:]]
+        self.x = rng.normal(size=(batch, 64)).astype("float32")
+        self.labels = rng.integers(0, 10, batch)
+
+    def time_step(self, batch, width):
+        inputs, h = [], self.x
+        for k, (w, b) in enumerate(zip(self.weights, self.biases, strict=True)):
+            inputs.append(h)
+            h = h @ w + b
+            if k < 2:
+                h = np.maximum(h, 0)
+        g = np.exp(h - h.max(axis=1, keepdims=True))
+        g /= g.sum(axis=1, keepdims=True)
+        g[np.arange(batch), self.labels] -= 1
+        g /= batch
+        for k in (2, 1, 0):
+            gw, gb = inputs[k].T @ g, g.sum(axis=0)
+            if k:
+                g = (g @ self.weights[k].T) * (inputs[k] > 0)
+            self.weights[k] -= 1e-3 * gw
+            self.biases[k] -= 1e-3 * gb
+
+
+class Layers(Seeded):
+    """One layer, forward and backward, on a batch of 64 times 256."""
+    params = [["Linear", "ReLU", "GELU", "Tanh", "Sigmoid", "Dropout"]]
+    param_names = ["layer"]
+
+    def setup(self, layer):
+        super().setup()
+        make = require(f"nn.{layer}")
+        self.layer = make(256, 256) if layer == "Linear" else make()
+        self.x = cg.tensor(np.random.default_rng(0).normal(size=(64, 256)).astype("float32"), requires_grad=True)
+
+    def time_forward_backward(self, layer):
+        self.layer(self.x).sum().backward()

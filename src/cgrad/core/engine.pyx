@@ -1,0 +1,756 @@
+"""Backward: walk the nodes back from the results and hand every leaf its gradient.
+
+A node made later can only depend on nodes made earlier, so the sequence number alone is an order: a heap of the nodes that have
+received a gradient gives the next one, no counting pass is needed, and nothing recurses.  For each node the engine unpacks the saved
+values (checking that they were not overwritten), runs the fused kernel of a rule or the Python rule, sums the result back over
+broadcast axes, and passes it along.  Gradients of leaves are gathered and written to `.grad` only after everything went well, so an
+error leaves every `.grad` as it was.  Saved values are freed as soon as their node has run, unless the graph is retained.
+Needs the GIL throughout (long kernels release it); several backwards may interleave, even on shared nodes.
+Next: forward_mode.pyx, the other direction.
+"""
+cimport cython
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
+from libc.stdlib cimport free, realloc
+
+from cgrad.core.dtype cimport ITEMSIZE, KIND, KIND_FLOAT, dtype_object
+from cgrad.core.primitive cimport (
+    FROM_GRADIENT, FROM_INPUT, FROM_OUT, MAX_INPUTS, NONDIFF, Primitive, Rule, call_rule, compute, compute1, compute2,
+)
+from cgrad.core.storage cimport Storage
+from cgrad.core.tape cimport (
+    FREED, FRESH, NODE_DIMS, Node, Rest, free_node, grad_enabled, node_edge, node_edge_output, node_rest, node_shape, set_grad_mode, track,
+)
+from cgrad.core.tensor cimport (
+    CONTIGUOUS, DUAL, REQUIRES_GRAD, Tensor, VIEW, alias_tensor, cast_tensor, copy_into, copy_tensor, empty_tensor, launch,
+    same_shape, scalar_tensor,
+    set_gradient, shape_text, shape_tuple, storage_tensor,
+)
+from cgrad.kernels.reduce cimport reduce_id, run_reduce
+from cgrad.kernels.table cimport FLOAT64, MAX_DIMS
+
+cdef extern from "Python.h":
+    Py_ssize_t Py_REFCNT(PyObject* x) nogil
+
+cdef object add_function = None          # the ops layer's add, cast and sum_to, for derivatives of derivatives
+cdef object cast_function = None
+cdef object sum_to_function = None
+cdef object ones_like_function = None
+cdef Primitive add_primitive = None
+cdef int SUM = reduce_id("sum")
+
+
+def set_engine_functions(add, cast, sum_to):
+    """Tell the recorded functions with which gradients are summed when a derivative of them is wanted."""
+    global add_function, cast_function, sum_to_function, add_primitive
+    add_function = add
+    cast_function = cast
+    sum_to_function = sum_to
+    add_primitive = add.primitive
+
+
+cdef struct Entry:
+    PyObject* node
+    PyObject* gradient           # a Tensor, or a list with one entry for each result of the node
+    unsigned long long sequence
+
+
+@cython.final
+cdef class Run:
+    """One backward: the nodes that have received a gradient and not yet passed it on, newest first."""
+
+    cdef Entry* entries          # a heap by sequence number
+    cdef Py_ssize_t count, capacity
+    cdef bint create_graph, retain
+    cdef dict shared             # entries of nodes that another backward has in its queue, by node identity
+    cdef dict leaves             # leaf tensor -> gradient
+    cdef dict wanted             # (node, result number) or leaf -> True: what autograd.grad asked for; None in backward
+    cdef dict found              # the same keys -> gradient
+    cdef set needed              # nodes on the way to what is wanted; None: all
+
+    def __dealloc__(self):
+        free(self.entries)
+
+    cdef int clear(self) except -1:
+        cdef Py_ssize_t i
+        for i in range(self.count):
+            if (<Node>self.entries[i].node).run == <void*>self:
+                (<Node>self.entries[i].node).run = NULL
+        while self.count > 0:
+            self.count -= 1
+            Py_DECREF(<object>self.entries[self.count].node)
+            Py_XDECREF(self.entries[self.count].gradient)
+        return 0
+
+    # The heap.  A node remembers its place, so that a further gradient finds it at once.
+    cdef inline void place(self, Py_ssize_t i, Entry entry) noexcept:
+        self.entries[i] = entry
+        if (<Node>entry.node).run == <void*>self:
+            (<Node>entry.node).entry = i
+        else:
+            self.shared[<object>entry.node] = i
+
+    cdef void sift_up(self, Py_ssize_t i, Entry entry) noexcept:
+        cdef Py_ssize_t parent
+        while i > 0:
+            parent = (i - 1) >> 1
+            if self.entries[parent].sequence >= entry.sequence:
+                break
+            self.place(i, self.entries[parent])
+            i = parent
+        self.place(i, entry)
+
+    cdef void sift_down(self, Py_ssize_t i, Entry entry) noexcept:
+        cdef Py_ssize_t child
+        while True:
+            child = 2 * i + 1
+            if child >= self.count:
+                break
+            if child + 1 < self.count and self.entries[child + 1].sequence > self.entries[child].sequence:
+                child += 1
+            if entry.sequence >= self.entries[child].sequence:
+                break
+            self.place(i, self.entries[child])
+            i = child
+        self.place(i, entry)
+
+    cdef Py_ssize_t find(self, Node node) except -2:
+        """Where the node is queued, or -1."""
+        if node.run == <void*>self:
+            return node.entry
+        if node.run != NULL and self.shared is not None:
+            return self.shared.get(node, -1)
+        return -1
+
+    cdef int push(self, Node node, object gradient) except -1:
+        cdef Entry entry
+        cdef void* grown
+        if self.count == self.capacity:
+            grown = realloc(self.entries, (2 * self.capacity + 16) * sizeof(Entry))
+            if grown == NULL:
+                raise MemoryError()
+            self.entries = <Entry*>grown
+            self.capacity = 2 * self.capacity + 16
+        if node.run == NULL:
+            node.run = <void*>self
+        elif self.shared is None:
+            self.shared = {}
+        Py_INCREF(node)
+        Py_INCREF(gradient)
+        entry.node = <PyObject*>node
+        entry.gradient = <PyObject*>gradient
+        entry.sequence = node.sequence
+        self.count += 1
+        self.sift_up(self.count - 1, entry)
+        return 0
+
+    cdef Entry pop(self) noexcept:
+        """The newest node and its gradient; both references go to the caller."""
+        cdef Entry top = self.entries[0]
+        self.count -= 1
+        if self.count > 0:
+            self.sift_down(0, self.entries[self.count])
+        if (<Node>top.node).run == <void*>self:
+            (<Node>top.node).run = NULL
+        else:
+            del self.shared[<object>top.node]
+        return top
+
+    # Gradients on their way.
+    cdef int deliver(self, object edge, int output, Tensor g) except -1:
+        """Add a gradient (of the right shape and dtype) for one result of a node, or for a leaf."""
+        cdef Node node
+        cdef Py_ssize_t i
+        cdef list several
+        cdef PyObject* old
+        cdef Tensor total
+        if isinstance(edge, Tensor):
+            if self.wanted is not None and edge not in self.wanted:
+                return 0
+            held = self.leaves.pop(edge, None)
+            self.leaves[edge] = g if held is None else self.add(<PyObject*>held, g)
+            return 0
+        node = <Node>edge
+        if self.needed is not None and node not in self.needed:
+            return 0
+        i = self.find(node)
+        if node.n_outputs == 1:
+            if i < 0:
+                self.push(node, g)
+                return 0
+            old = self.entries[i].gradient
+            total = self.add(old, g)
+            i = self.find(node)
+            if <PyObject*>total is not old:
+                Py_INCREF(total)
+                self.entries[i].gradient = <PyObject*>total
+                Py_DECREF(<object>old)
+            return 0
+        if i < 0:
+            several = [None] * node.n_outputs
+            several[output] = g
+            self.push(node, several)
+            return 0
+        several = <list>self.entries[i].gradient
+        held = several[output]
+        several[output] = None
+        held = g if held is None else self.add(<PyObject*>held, g)
+        several[output] = held
+        return 0
+
+    cdef Tensor add(self, PyObject* held, Tensor g):
+        """held + g, written into the memory of held if the one reference to it is the caller's and nobody shares the memory."""
+        cdef bint alone = Py_REFCNT(held) == 1
+        cdef Tensor x = <Tensor>held
+        if self.create_graph or (x.flags | g.flags) & DUAL:
+            return add_function(x, g)
+        if alone and x.flags & g.flags & CONTIGUOUS and Py_REFCNT(<PyObject*>x.storage) == 1 and x.base is None and not x.storage.readonly:
+            add_into(x, g)
+            return x
+        return compute2(add_primitive, x, g)
+
+
+cdef int add_into(Tensor x, Tensor g) except -1:
+    cdef char* data[3]
+    cdef int itemsize[3]
+    cdef const Py_ssize_t* strides[3]
+    cdef Py_ssize_t one = 1
+    data[0] = data[1] = x.data
+    data[2] = g.data
+    itemsize[0] = itemsize[1] = itemsize[2] = ITEMSIZE[x.dtype_id]
+    strides[0] = strides[1] = strides[2] = &one
+    launch(add_primitive.loops[x.dtype_id], 3, data, itemsize, 1, &x.count, strides, add_primitive.weight, x.count)
+    x.storage.version += 1
+    return 0
+
+
+# ---------------------------------------------------------------------- shapes of gradients
+cdef Tensor sum_to(Tensor g, int rank, const Py_ssize_t* shape, bint* possible):
+    """Sum g over the axes along which an input of this shape was broadcast."""
+    cdef unsigned long long axes = 0
+    cdef int k, lead = g.rank - rank
+    cdef Tensor out, source = g
+    possible[0] = lead >= 0
+    if not possible[0]:
+        return g
+    for k in range(g.rank):
+        if k < lead:
+            axes |= <unsigned long long>1 << k
+        elif g.dims[k] != shape[k - lead]:
+            if shape[k - lead] != 1:
+                possible[0] = False
+                return g
+            axes |= <unsigned long long>1 << k
+    out = empty_tensor(g.dtype_id, rank, shape)
+    with nogil:
+        failed = run_reduce(SUM, g.dtype_id, g.data, g.rank, g.dims, g.dims + g.rank, axes, out.data)
+    if failed:
+        raise MemoryError("backward: no memory to sum a gradient over its broadcast axes")
+    return out
+
+
+cdef object fit(Run run, Node node, int i, object value, object edge, int output):
+    """A rule's result as a gradient for the edge: a tensor of its shape and dtype."""
+    cdef Tensor g
+    cdef int rank, dtype, k
+    cdef const Py_ssize_t* shape
+    cdef Py_ssize_t dims[MAX_DIMS]
+    cdef bint same, possible
+    if not isinstance(value, Tensor):
+        raise TypeError(f"{node.primitive.name}: backward gave {type(value).__name__} for input {i}; a gradient is a Tensor or None")
+    g = <Tensor>value
+    if isinstance(edge, Tensor):
+        rank = (<Tensor>edge).rank
+        shape = (<Tensor>edge).dims
+        dtype = (<Tensor>edge).dtype_id
+    else:
+        rank = (<Node>edge).out_rank
+        shape = node_shape(<Node>edge)
+        dtype = (<Node>edge).out_dtype
+        if output > 0:
+            dtype, dims_tuple = (<Node>edge).rest.shapes[output - 1]
+            rank = len(dims_tuple)
+            for k in range(rank):
+                dims[k] = dims_tuple[k]
+            shape = dims
+    same = g.rank == rank
+    if same:
+        for k in range(rank):
+            if g.dims[k] != shape[k]:
+                same = False
+                break
+    if not same:
+        if run.create_graph or g.flags & DUAL:
+            possible = g.rank >= rank
+            for k in range(rank if possible else 0):
+                if g.dims[g.rank - rank + k] != shape[k] and shape[k] != 1:
+                    possible = False
+            if possible:
+                g = sum_to_function(g, shape_tuple(rank, shape))
+        else:
+            g = sum_to(g, rank, shape, &possible)
+        if not possible:
+            raise RuntimeError(f"{node.primitive.name}: backward gave a gradient of shape {shape_text((<Tensor>value).rank, (<Tensor>value).dims)} for input {i} "
+                               f"of shape {shape_text(rank, shape)}; a gradient has the shape of its input, or one that it was broadcast to")
+    if g.dtype_id != dtype:
+        if run.create_graph or g.flags & DUAL:
+            g = cast_function(g, dtype_object(dtype))
+        else:
+            g = cast_tensor(g, dtype)
+    return g
+
+
+# ---------------------------------------------------------------------- one node
+cdef int overwritten(Node node, Tensor x, int i, unsigned int version) except -1:
+    which = "its result" if i < 0 else f"input {i}"
+    raise RuntimeError(f"{node.primitive.name}: a tensor of shape {shape_text(x.rank, x.dims)} that was saved for backward ({which}) has since been "
+                       f"changed in place (version {x.storage.version}, saved at version {version}); change a copy instead (x.clone()), "
+                       "or do it before the value is used")
+
+
+cdef object unpack_out(Run run, Node node):
+    """The saved result, connected to the graph if derivatives of derivatives are wanted."""
+    cdef Tensor x
+    if node.saved_out is None:
+        return None
+    if isinstance(node.saved_out, tuple):
+        if not run.create_graph:
+            return node.saved_out
+        return tuple([connect(node, <Tensor>value, k) if isinstance(value, Tensor) else value for k, value in enumerate(node.saved_out)])
+    x = <Tensor>node.saved_out
+    if x.storage.version != node.version_out:
+        overwritten(node, x, -1, node.version_out)
+    return connect(node, x, 0) if run.create_graph else x
+
+
+cdef Tensor connect(Node node, Tensor saved, int output):
+    cdef Tensor x = alias_tensor(saved)
+    if KIND[x.dtype_id] == KIND_FLOAT:
+        x.node = node
+        x.output_number = output
+        x.flags |= REQUIRES_GRAD
+    return x
+
+
+cdef inline int check_version(Node node, object value, int i, unsigned int version) except -1:
+    if isinstance(value, Tensor) and (<Tensor>value).storage.version != version:
+        overwritten(node, <Tensor>value, i, version)
+    return 0
+
+
+cdef int run_node(Run run, Node node, object g) except -1:
+    """Pass the gradient of a node's result on to its inputs."""
+    cdef Primitive p
+    cdef Rule rule
+    cdef PyObject* few[2]
+    cdef PyObject** inputs = few
+    cdef list many = None
+    cdef int i, n = node.n_inputs
+    cdef int n_options
+    cdef object out, edge, value, needs = None
+    if node.state == FREED:
+        raise RuntimeError(f"backward: the graph through {node!r} was freed by an earlier backward; call the first one with retain_graph=True "
+                           "(or compute the result anew)")
+    if not isinstance(node.primitive, Primitive):
+        run_custom(run, node, g)
+        return 0
+    p = <Primitive>node.primitive
+    check_version(node, node.saved0, 0, node.version0)
+    check_version(node, node.saved1, 1, node.version1)
+    few[0] = <PyObject*>node.saved0
+    few[1] = <PyObject*>node.saved1
+    if n > 2:
+        many = [node.saved0, node.saved1] + node.rest.saved
+        for i in range(2, n):
+            check_version(node, many[i], i, node.rest.versions[i - 2])
+        inputs = list_items(<PyObject*>many)
+    out = unpack_out(run, node)
+    if p.joint is not None:
+        n_options = len(p.option_names)
+        needs = tuple([wanted_edge(run, node_edge(node, i)) for i in range(n)])
+        values = call_rule(p.joint, g, inputs, n, out, node.options, n_options, needs, None)
+        if not isinstance(values, (tuple, list)) or len(values) != n:
+            raise RuntimeError(f"{p.name}: its rule must return a gradient for each of {n} inputs")
+        for i in range(n):
+            edge = node_edge(node, i)
+            if edge is not None and values[i] is not None:
+                run.deliver(edge, node_edge_output(node, i), fit(run, node, i, values[i], edge, node_edge_output(node, i)))
+        return 0
+    for i in range(n):
+        edge = node_edge(node, i)
+        if edge is None or not wanted_edge(run, edge):
+            continue
+        rule = <Rule>p.rules[i]
+        if not run.create_graph and (rule.passes_gradient or rule.fused is not None) and not (<Tensor>g).flags & DUAL:
+            value = g if rule.passes_gradient else fused(rule, <Tensor>g, inputs, out)
+        else:
+            value = call_rule(rule, g, inputs, n, out, node.options, len(p.option_names), needs, None)
+            if value is None:
+                continue
+        run.deliver(edge, node_edge_output(node, i), <Tensor>fit(run, node, i, value, edge, node_edge_output(node, i)))
+    return 0
+
+
+cdef extern from *:
+    """
+    #define CGRAD_LIST_ITEMS(x) (((PyListObject*)(x))->ob_item)
+    """
+    PyObject** list_items "CGRAD_LIST_ITEMS" (PyObject* x)
+
+
+cdef inline bint wanted_edge(Run run, object edge) except -1:
+    if edge is None:
+        return False
+    if run.wanted is None:
+        return True
+    if isinstance(edge, Tensor):
+        return edge in run.wanted
+    return edge in run.needed
+
+
+cdef Tensor fused(Rule rule, Tensor g, PyObject** inputs, object out):
+    cdef PyObject* operands[3]
+    cdef int i
+    for i in range(rule.n_fused):
+        if rule.fused_source[i] == FROM_GRADIENT:
+            operands[i] = <PyObject*>g
+        elif rule.fused_source[i] == FROM_OUT:
+            operands[i] = <PyObject*>out
+        else:
+            operands[i] = inputs[rule.fused_index[i]]
+    if rule.n_fused == 2 and isinstance(<object>operands[0], Tensor) and isinstance(<object>operands[1], Tensor) \
+            and (<Tensor>operands[0]).dtype_id == (<Tensor>operands[1]).dtype_id:
+        return compute2(rule.fused, <Tensor>operands[0], <Tensor>operands[1])
+    if rule.n_fused == 1:
+        return compute1(rule.fused, <Tensor>operands[0])
+    return compute(rule.fused, operands, rule.n_fused)
+
+
+cdef int run_custom(Run run, Node node, object g) except -1:
+    """A user's Op: it gets gradients by position and returns one for each input."""
+    cdef int i, n = node.n_inputs
+    values = node.primitive.backward(g, run.create_graph)
+    for i in range(n):
+        edge = node_edge(node, i)
+        if edge is not None and values[i] is not None:
+            run.deliver(edge, node_edge_output(node, i), fit(run, node, i, values[i], edge, node_edge_output(node, i)))
+    return 0
+
+
+cdef object watch(Run run, Node node, object g):
+    """Hooks on a node's results, then the gradients that were asked to be kept."""
+    cdef Rest rest = node.rest
+    cdef Tensor x
+    for output, hook in list(rest.hooks):
+        value = g if node.n_outputs == 1 else g[output]
+        if value is None:
+            continue
+        changed = hook(value)
+        if changed is not None:
+            if node.n_outputs == 1:
+                g = changed
+            else:
+                g[output] = changed
+    for output, reference in rest.watchers:
+        tensor = reference()
+        if tensor is None:
+            continue
+        x = <Tensor>tensor
+        value = g if node.n_outputs == 1 else g[output]
+        if value is not None:
+            keep_gradient(run, x, <Tensor>value, False)
+    return g
+
+
+cdef int keep_gradient(Run run, Tensor x, Tensor g, bint take) except -1:
+    """Add g to x.grad.  `take`: nobody else holds g, so its memory may be taken over."""
+    cdef Tensor held
+    if x.gradient is None:
+        if run.create_graph:
+            set_gradient(x, g)
+        elif take and g.flags & CONTIGUOUS and Py_REFCNT(<PyObject*>g.storage) == 1 and g.base is None and g.node is None and not g.storage.readonly \
+                and not g.flags & REQUIRES_GRAD:
+            x.gradient = g
+        else:
+            x.gradient = copy_tensor(g)
+        return 0
+    held = <Tensor>x.gradient
+    if run.create_graph or held.flags & REQUIRES_GRAD:
+        set_gradient(x, add_function(held, g))
+    elif held.flags & g.flags & CONTIGUOUS and not held.storage.readonly:
+        add_into(held, g)           # in place, so that whoever holds x.grad sees the sum
+    else:
+        x.gradient = compute2(add_primitive, held, g)
+    return 0
+
+
+# ---------------------------------------------------------------------- a whole backward
+cdef int find_needed(Run run, list roots) except -1:
+    """Mark the nodes from which something wanted can be reached: depth first, with a stack of our own."""
+    cdef dict state = {}          # node -> True on the way to something wanted
+    cdef list stack = []
+    cdef Node node
+    cdef int i
+    for root in roots:
+        if isinstance(root, Node):
+            stack.append((root, False))
+    while stack:
+        top, expanded = stack.pop()
+        node = <Node>top
+        if not expanded:
+            if node in state:
+                continue
+            state[node] = False
+            stack.append((node, True))
+            for i in range(node.n_inputs):
+                edge = node_edge(node, i)
+                if isinstance(edge, Node) and edge not in state:
+                    stack.append((edge, False))
+        else:
+            hit = False
+            for i in range(node.n_inputs):
+                edge = node_edge(node, i)
+                if edge is None:
+                    continue
+                if isinstance(edge, Tensor):
+                    hit = edge in run.wanted
+                else:
+                    hit = state.get(edge, False) or (edge, node_edge_output(node, i)) in run.wanted or edge in run.found
+                if hit:
+                    break
+            state[node] = hit
+    # run.found holds wanted nodes here, so that they are kept in the queue even if nothing wanted lies behind them.
+    run.needed = {node for node, hit in state.items() if hit or node in run.found}
+    return 0
+
+
+cdef int execute(Run run) except -1:
+    cdef Entry entry
+    cdef Node node
+    cdef object g
+    cdef bint keep_on
+    while run.count > 0:
+        entry = run.pop()
+        node = <Node>entry.node
+        g = <object>entry.gradient
+        Py_DECREF(node)          # ours now by the typed names
+        Py_DECREF(g)
+        if node.rest is not None and (node.rest.hooks or node.rest.watchers):
+            g = watch(run, node, g)
+        keep_on = True
+        if run.wanted is not None and node in run.found:
+            for output in range(node.n_outputs):
+                if (node, output) in run.wanted:
+                    value = g if node.n_outputs == 1 else g[output]
+                    run.found[node, output] = value
+                    value = None
+            keep_on = run.found[node]
+        if keep_on:
+            run_node(run, node, tuple(g) if node.n_outputs > 1 else g)
+        entry.gradient = NULL
+        g = None
+        if keep_on and not run.retain and saves_something(node):
+            free_node(node)
+    return 0
+
+
+cdef inline bint saves_something(Node node) noexcept:
+    return node.saved0 is not None or node.saved1 is not None or node.saved_out is not None or not isinstance(node.primitive, Primitive) \
+        or node.rest is not None
+
+
+cdef Tensor seed(Tensor y, object g, int i):
+    """The gradient that flows into result number i."""
+    cdef Tensor t
+    if g is None:
+        if y.count != 1:
+            raise RuntimeError(f"backward: a gradient can be made up only for a scalar result, this one has shape {shape_text(y.rank, y.dims)}; "
+                               "reduce it to a scalar first, for instance with sum(), or give the gradient that flows into it")
+        t = empty_tensor(y.dtype_id, y.rank, y.dims)
+        if ITEMSIZE[y.dtype_id] == 4:
+            (<float*>t.data)[0] = 1
+        else:
+            (<double*>t.data)[0] = 1
+        return t
+    if not isinstance(g, Tensor):
+        raise TypeError(f"backward: the gradient for result {i} must be a Tensor or None, got {type(g).__name__}")
+    t = <Tensor>g
+    if not same_shape(t, y):
+        raise RuntimeError(f"backward: the gradient for result {i} has shape {shape_text(t.rank, t.dims)}, but the result has shape "
+                           f"{shape_text(y.rank, y.dims)}")
+    if t.dtype_id != y.dtype_id:
+        if KIND[t.dtype_id] != KIND_FLOAT:
+            raise RuntimeError(f"backward: the gradient for result {i} has dtype {dtype_object(t.dtype_id).name}, but the result has dtype "
+                               f"{dtype_object(y.dtype_id).name}")
+        t = cast_function(t, dtype_object(y.dtype_id))
+    return t
+
+
+def run_backward(tuple results, tuple gradients, inputs, bint retain_graph, bint create_graph):
+    """Send gradients back from the results.
+
+    With `inputs` None, the gradients of all leaves are added to their `.grad`.  Otherwise `.grad` is left alone and a list with
+    the gradient of each input (None where there is none) is returned.
+    """
+    cdef Run run = Run.__new__(Run)
+    cdef Tensor y, x, g
+    cdef bint mode
+    cdef int i
+    for value in results + gradients if inputs is None else results + gradients + tuple(inputs):
+        if isinstance(value, Tensor) and (<Tensor>value).flags & DUAL:
+            return dual_backward(results, gradients, inputs, retain_graph, create_graph)
+    run.create_graph = create_graph
+    run.retain = retain_graph
+    run.leaves = {}
+    for i in range(len(results)):
+        y = <Tensor?>results[i]
+        if not y.flags & REQUIRES_GRAD:
+            raise RuntimeError(f"backward: result {i} does not require grad and has no graph; was every input made without requires_grad=True, "
+                               "or was it computed under no_grad, detached, or of an integer dtype?")
+        if y.flags & VIEW and y.base is not None and y.base.storage.history != y.view_history:
+            refresh(y)
+    seeds = [seed(<Tensor>results[i], gradients[i], i) for i in range(len(results))]
+    if inputs is not None:
+        run.wanted = {}
+        run.found = {}
+        for i in range(len(inputs)):
+            x = <Tensor?>inputs[i]
+            if not x.flags & REQUIRES_GRAD:
+                raise RuntimeError(f"grad: input {i} does not require grad, so nothing was recorded for it")
+            if x.flags & VIEW and x.base is not None and x.base.storage.history != x.view_history:
+                refresh(x)
+            if x.node is None:
+                run.wanted[x] = True
+            else:
+                run.wanted[x.node, x.output_number] = True
+                run.found[x.node] = False
+        find_needed(run, [(<Tensor>y).node for y in results])
+        # A wanted node is run, too, if something wanted lies behind it.
+        for node in list(run.found):
+            run.found[node] = leads_on(run, <Node>node)
+    mode = set_grad_mode(create_graph)
+    try:
+        for i in range(len(results)):
+            y = <Tensor>results[i]
+            g = <Tensor>seeds[i]
+            run.deliver(y.node if y.node is not None else y, y.output_number, g)
+        seeds = None
+        g = None
+        execute(run)
+        if inputs is None:
+            flush(run)
+    finally:
+        run.clear()
+        set_grad_mode(mode)
+    if inputs is None:
+        return None
+    out = []
+    for value in inputs:
+        x = <Tensor>value
+        if x.node is None:
+            value = leaf_gradient(run, x)
+        else:
+            value = run.found.get((x.node, x.output_number))
+        out.append(value)
+    return out
+
+
+cdef bint leads_on(Run run, Node node) except -1:
+    cdef int i
+    for i in range(node.n_inputs):
+        edge = node_edge(node, i)
+        if edge is not None and wanted_edge(run, edge):
+            return True
+    return False
+
+
+cdef object leaf_gradient(Run run, Tensor x):
+    g = run.leaves.get(x)
+    if g is not None and x.extra is not None and "hooks" in x.extra:
+        for hook in list(x.extra["hooks"].values()):
+            changed = hook(g)
+            g = g if changed is None else changed
+        run.leaves[x] = g
+    return g
+
+
+cdef int flush(Run run) except -1:
+    """Everything went well: write the gradients of the leaves."""
+    for leaf in run.leaves:
+        leaf_gradient(run, <Tensor>leaf)
+    for leaf in list(run.leaves):
+        g = run.leaves.pop(leaf)
+        keep_gradient(run, <Tensor>leaf, <Tensor>g, Py_REFCNT(<PyObject*>g) == 1)
+    return 0
+
+
+cdef object dual_backward = None
+cdef object view_refresher = None
+
+
+def set_dual_backward(function):
+    """Tell who goes back from results that carry tangents."""
+    global dual_backward
+    dual_backward = function
+
+
+def seed_for(Tensor y, g):
+    """The gradient that flows into a result: `g`, or 1 for a scalar."""
+    return seed(y, g, 0)
+
+
+def operation_gradients(Primitive p, tuple args, out, g):
+    """The gradients of one call of a built-in operation, a tuple with one for each argument."""
+    cdef Tensor y
+    n = len(args)
+    from cgrad.core.primitive import call
+    mode = set_grad_mode(True)
+    try:
+        operands = []
+        for x in args:
+            if isinstance(x, float) or isinstance(x, Tensor) and KIND[(<Tensor>x).dtype_id] == KIND_FLOAT:
+                x = as_leaf(x)
+            operands.append(x)
+        y = call(p, tuple(operands[:p.n_inputs if p.n_inputs > 0 else n]), tuple(operands[p.n_inputs:] if p.n_inputs > 0 else ()))
+        wanted = [x for x in operands if isinstance(x, Tensor) and (<Tensor>x).flags & REQUIRES_GRAD]
+        g = g if isinstance(g, Tensor) else as_gradient(g, y)
+        found = iter(run_backward((y,), (g,), wanted, False, False))
+    finally:
+        set_grad_mode(mode)
+    return tuple([next(found) if isinstance(x, Tensor) and (<Tensor>x).flags & REQUIRES_GRAD else None for x in operands])
+
+
+cdef Tensor as_leaf(object value):
+    cdef Tensor x = alias_tensor(<Tensor>value) if isinstance(value, Tensor) else scalar_tensor(value, FLOAT64)
+    x.flags |= REQUIRES_GRAD
+    return x
+
+
+cdef Tensor as_gradient(object g, Tensor y):
+    cdef Tensor t = empty_tensor(y.dtype_id, y.rank, y.dims)
+    copy_into(t, scalar_tensor(g, y.dtype_id))
+    return t
+
+
+def set_view_refresher(function):
+    """Tell how a recorded view whose base was written in place gets its node."""
+    global view_refresher
+    view_refresher = function
+
+
+cdef int refresh(Tensor x) except -1:
+    view_refresher(x)
+    return 0
+
+
+def add_node_hook(Tensor x, function):
+    """Call `function(gradient)` when the gradient of a recorded result is known; returns a function that removes it."""
+    cdef Rest rest
+    rest = node_rest(x.node)
+    entry = (x.output_number, function)
+    rest.hooks.append(entry)
+
+    def remove():
+        if entry in rest.hooks:
+            rest.hooks.remove(entry)
+    return remove

@@ -1,0 +1,80 @@
+"""Primitive: the compiled table entry of an operation, and the way from a call to kernel and node."""
+from cpython.object cimport PyObject
+
+from cgrad.core.tape cimport Node
+from cgrad.core.tensor cimport Tensor
+from cgrad.kernels.table cimport N_DTYPES, loop_t
+
+cdef enum:
+    MAX_INPUTS = 8         # of an operation that does not take a list
+    MAX_ARGUMENTS = 16     # of a rule
+
+cdef enum Kind:
+    ELEMENTWISE = 0        # forward mode: the rules applied to the tangents
+    LINEAR = 1             # the operation applied to the tangents
+    BILINEAR = 2           # the operation on each tangent in turn
+    NONDIFF = 3            # no gradient
+    OTHER = 4              # a jvp rule of its own, or the transposed vjp
+
+cdef enum Source:          # where an argument of a rule comes from
+    FROM_GRADIENT
+    FROM_OUT
+    FROM_INPUT
+    FROM_INPUTS            # all of them, as a list
+    FROM_SHAPE
+    FROM_DTYPE
+    FROM_SHAPES
+    FROM_NEEDS
+    FROM_OPTION
+    FROM_TANGENT           # jvp rules only
+    FROM_TANGENTS
+
+cdef enum Result:          # dtype of an elementwise result
+    SAME
+    FLOATING
+    BOOLEAN
+
+
+cdef class Rule:
+    cdef object function
+    cdef int n_arguments
+    cdef int source[MAX_ARGUMENTS]
+    cdef int index[MAX_ARGUMENTS]
+    cdef unsigned long long inputs         # bit i: names input i
+    cdef bint all_inputs
+    cdef bint names_out
+    cdef bint names_shapes
+    cdef Primitive fused                   # kernel that computes the rule in one pass, or None
+    cdef int n_fused
+    cdef int fused_source[3]
+    cdef int fused_index[3]
+    cdef bint passes_gradient              # fused="g"
+
+
+cdef class Primitive:
+    cdef readonly str name
+    cdef readonly int kind
+    cdef readonly int n_inputs             # -1: a list of tensors
+    cdef int result
+    cdef int weight
+    cdef readonly bint elementwise
+    cdef bint masked                       # the first input is a condition (where)
+    cdef loop_t loops[N_DTYPES]
+    cdef readonly object forward           # how anything else is computed
+    cdef readonly tuple input_names
+    cdef readonly tuple option_names
+    cdef readonly list rules               # a Rule or None for each input
+    cdef readonly Rule joint               # one rule for all inputs
+    cdef readonly Rule jvp
+    cdef readonly object function          # what recorded calls go through
+
+
+cdef object apply1(Primitive p, object x)
+cdef object apply2(Primitive p, object x, object y)
+cdef object apply3(Primitive p, object x, object y, object z)
+cdef object apply_general(Primitive p, tuple args)
+cdef Tensor compute(Primitive p, PyObject** inputs, int n)         # elementwise, unrecorded; tensors and Python numbers
+cdef Tensor compute1(Primitive p, Tensor x)
+cdef Tensor compute2(Primitive p, Tensor x, Tensor y)              # same dtype, with a loop for it
+cdef object call_rule(Rule rule, object g, PyObject** inputs, int n, object out, tuple options, int n_options, object needs,
+                      object tangents)

@@ -1,0 +1,19 @@
+"""All kernels, built for x86-64 CPUs with AVX-512 F, DQ, BW and VL.
+
+Owns: one KernelTable, handed out as the capsule `table`.  Only dispatch.pyx imports this module, and only if it chose it.
+Rules: what the .pxi files say.  Nothing here may run before dispatch.pyx has asked the CPU.
+Read next: scalar.pxi.
+"""
+from cpython.pycapsule cimport PyCapsule_New
+
+include "scalar.pxi"
+include "transcendental.pxi"
+include "elementwise.pxi"
+include "reduce.pxi"
+
+cdef KernelTable kernels
+kernels.isa = b"avx512"
+register_elementwise(&kernels)
+register_reduce(&kernels)
+
+table = PyCapsule_New(&kernels, b"cgrad.kernels.table", NULL)

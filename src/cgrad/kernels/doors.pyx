@@ -1,0 +1,166 @@
+"""Python doors to the elementwise kernels: for tests, and for code that has arrays rather than Tensors.
+
+Owns: the checks that make a call safe.  Callers: tests; other Cython code takes typed memoryviews in through `unary` and
+`binary`, or calls run_elementwise with pointers.  Rules: the GIL is released while kernels run.
+Read next: dispatch.pyx.
+"""
+from cpython.buffer cimport (PyBUF_FORMAT, PyBUF_STRIDES, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer)
+
+from cgrad.kernels.dispatch cimport kernel_in, kernel_table, table_of
+from cgrad.kernels.iterate cimport run_elementwise
+from cgrad.kernels.table cimport (BOOL, FLOAT32, FLOAT64, INT16, INT32, INT64, INT8, MAX_DIMS, MAX_OPERANDS, UINT8, ElementwiseKernel,
+                                  KernelTable, loop_t)
+
+ctypedef fused real:
+    float
+    double
+
+cdef tuple NAMES = ("bool", "uint8", "int8", "int16", "int32", "int64", "float32", "float64")
+cdef tuple COMPARISONS = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "logical_and", "logical_or",
+                          "logical_xor", "logical_not", "isnan", "isinf", "isfinite", "signbit")
+
+
+cdef class Operand:
+    """One buffer with its strides in elements."""
+    cdef Py_buffer view
+    cdef int dtype
+    cdef bint held
+    cdef Py_ssize_t strides[MAX_DIMS]
+
+    def __init__(self, array, bint writable, int ndim, shape):
+        PyObject_GetBuffer(array, &self.view, PyBUF_FORMAT | PyBUF_STRIDES | (PyBUF_WRITABLE if writable else 0))
+        self.held = True
+        cdef bytes code = self.view.format if self.view.format != NULL else b"B"
+        cdef int axis
+        self.dtype = {b"?": BOOL, b"B": UINT8, b"b": INT8, b"h": INT16, b"i": INT32, b"l": INT64, b"q": INT64, b"f": FLOAT32,
+                      b"d": FLOAT64}.get(code, -1)
+        if self.dtype < 0:
+            raise TypeError(f"kernels have no dtype for buffers of format {code.decode()!r}")
+        if self.view.ndim != ndim or ndim > MAX_DIMS or any(self.view.shape[axis] != shape[axis] for axis in range(ndim)):
+            raise ValueError(f"all operands must have the shape of the result, {tuple(shape)}")
+        for axis in range(ndim):
+            if self.view.strides[axis] % self.view.itemsize:
+                raise ValueError("strides must be whole elements")
+            self.strides[axis] = self.view.strides[axis] // self.view.itemsize
+
+    def __dealloc__(self):
+        if self.held:
+            PyBuffer_Release(&self.view)
+
+
+cdef run(loop_t loop, int weight, list operands, shape):
+    cdef char* data[MAX_OPERANDS]
+    cdef int itemsize[MAX_OPERANDS]
+    cdef const Py_ssize_t* strides[MAX_OPERANDS]
+    cdef Py_ssize_t dims[MAX_DIMS]
+    cdef int k, nop = len(operands), ndim = len(shape)
+    cdef Operand operand
+    for k in range(nop):
+        operand = operands[k]
+        data[k] = <char*>operand.view.buf
+        itemsize[k] = <int>operand.view.itemsize
+        strides[k] = operand.strides
+    for k in range(ndim):
+        dims[k] = shape[k]
+    with nogil:
+        run_elementwise(loop, nop, data, itemsize, ndim, dims, strides, weight)
+
+
+def apply(str name, out, *inputs, str isa=None):
+    """Run the elementwise kernel `name` on arrays of one shape (any strides) and one dtype; `isa` picks a shell.
+
+    Comparisons and tests write bool; the first input of "where" is bool.  Raises KeyError for an unknown name, TypeError
+    for a dtype the kernel does not have, ValueError for shapes that differ.
+    """
+    cdef const ElementwiseKernel* kernel = kernel_in(kernel_table() if isa is None else table_of(isa), name)
+    cdef list operands
+    cdef Operand operand
+    shape = out.shape
+    if len(inputs) != kernel.n_inputs:
+        raise TypeError(f"{name} takes {kernel.n_inputs} inputs, got {len(inputs)}")
+    operands = [Operand(array, array is out, len(shape), shape) for array in (out, *inputs)]
+    dtypes = [(<Operand>o).dtype for o in operands]
+    wanted = [dtypes[kernel.n_inputs]] * len(dtypes)
+    if name in COMPARISONS:
+        wanted[0] = BOOL
+    if name == "where":
+        wanted[1] = BOOL
+    if dtypes != wanted:
+        raise TypeError(f"{name} needs dtypes {[NAMES[d] for d in wanted]} (result first), got {[NAMES[d] for d in dtypes]}")
+    operand = operands[kernel.n_inputs]
+    if kernel.loops[operand.dtype] == NULL:
+        raise TypeError(f"{name} has no loop for {NAMES[operand.dtype]}")
+    run(kernel.loops[operand.dtype], kernel.weight, operands, shape)
+    return out
+
+
+def cast(out, x, str isa=None):
+    """Convert x into the dtype of `out`."""
+    cdef const KernelTable* table = kernel_table() if isa is None else table_of(isa)
+    cdef Operand target = Operand(out, True, len(out.shape), out.shape), source = Operand(x, False, len(out.shape), out.shape)
+    run(table.casts[source.dtype][target.dtype], 1, [target, source], out.shape)
+    return out
+
+
+def dtypes_of(str name):
+    """Names of the dtypes for which the kernel has a loop."""
+    cdef const ElementwiseKernel* kernel = kernel_in(kernel_table(), name)
+    cdef int d
+    return [NAMES[d] for d in range(len(NAMES)) if kernel.loops[d] != NULL]
+
+
+def inputs_of(str name):
+    """How many inputs the kernel takes."""
+    return kernel_in(kernel_table(), name).n_inputs
+
+
+cdef void run_2d(const ElementwiseKernel* kernel, int dtype, int nop, char** data, int itemsize, const Py_ssize_t* shape,
+                 Py_ssize_t* steps) noexcept nogil:
+    """`steps` holds two strides in bytes for each operand."""
+    cdef const Py_ssize_t* strides[MAX_OPERANDS]
+    cdef int sizes[MAX_OPERANDS]
+    cdef int k
+    for k in range(nop):
+        steps[2 * k] //= itemsize
+        steps[2 * k + 1] //= itemsize
+        strides[k] = steps + 2 * k
+        sizes[k] = itemsize
+    run_elementwise(kernel.loops[dtype], nop, data, sizes, 2, shape, strides, kernel.weight)
+
+
+def unary(str name, const real[:, :] x, real[:, :] out):
+    """out = name(x) on two axes of any strides."""
+    cdef const ElementwiseKernel* kernel = kernel_in(kernel_table(), name)
+    cdef int dtype = FLOAT32 if real is float else FLOAT64
+    cdef char* data[2]
+    cdef Py_ssize_t steps[4]
+    if kernel.n_inputs != 1 or kernel.loops[dtype] == NULL or name in COMPARISONS:
+        raise TypeError(f"{name} does not map one array of floats to another")
+    if x.shape[0] != out.shape[0] or x.shape[1] != out.shape[1]:
+        raise ValueError(f"{name}: x is ({x.shape[0]}, {x.shape[1]}) but out is ({out.shape[0]}, {out.shape[1]})")
+    if x.shape[0] == 0 or x.shape[1] == 0:
+        return
+    data[0], data[1] = <char*>&out[0, 0], <char*>&x[0, 0]
+    steps[0], steps[1], steps[2], steps[3] = out.strides[0], out.strides[1], x.strides[0], x.strides[1]
+    with nogil:
+        run_2d(kernel, dtype, 2, data, sizeof(real), x.shape, steps)
+
+
+def binary(str name, const real[:, :] x, const real[:, :] y, real[:, :] out):
+    """out = name(x, y) on two axes of any strides."""
+    cdef const ElementwiseKernel* kernel = kernel_in(kernel_table(), name)
+    cdef int dtype = FLOAT32 if real is float else FLOAT64
+    cdef char* data[3]
+    cdef Py_ssize_t steps[6]
+    if kernel.n_inputs != 2 or kernel.loops[dtype] == NULL or name in COMPARISONS:
+        raise TypeError(f"{name} does not map two arrays of floats to another")
+    if not (x.shape[0] == y.shape[0] == out.shape[0] and x.shape[1] == y.shape[1] == out.shape[1]):
+        raise ValueError(f"{name}: x is ({x.shape[0]}, {x.shape[1]}), y is ({y.shape[0]}, {y.shape[1]}) but out is "
+                         f"({out.shape[0]}, {out.shape[1]})")
+    if x.shape[0] == 0 or x.shape[1] == 0:
+        return
+    data[0], data[1], data[2] = <char*>&out[0, 0], <char*>&x[0, 0], <char*>&y[0, 0]
+    steps[0], steps[1], steps[2], steps[3] = out.strides[0], out.strides[1], x.strides[0], x.strides[1]
+    steps[4], steps[5] = y.strides[0], y.strides[1]
+    with nogil:
+        run_2d(kernel, dtype, 3, data, sizeof(real), x.shape, steps)

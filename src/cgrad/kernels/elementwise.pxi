@@ -1,0 +1,432 @@
+"""Loops over the formulas of scalar.pxi and transcendental.pxi, one line each, and the table they are entered in.
+
+Owns: the one-axis loops (`loop_t`) of all elementwise kernels and casts.  Included by the ISA shells after the formulas.
+Rules: no GIL, no allocation, any strides; a result may coincide with an input.  To add a kernel: a formula, a loop line
+through the map that fits, a line in one of the `enter_` functions below.
+Read next: iterate.pyx, which walks the other axes and splits the work over threads.
+"""
+from libc.string cimport strcmp
+
+from cgrad.kernels.table cimport (BOOL, FLOAT32, FLOAT64, INT16, INT32, INT64, INT8, MAX_KERNELS, N_DTYPES, UINT8,
+                                  ElementwiseKernel, KernelTable, loop_t)
+
+ctypedef fused result:           # the other operand type of a map between two types
+    bool_t
+    int8_t
+    int16_t
+    int32_t
+    int64_t
+    float
+    double
+
+
+# ---- maps: one formula over one axis.  Unit strides and a repeated scalar (stride 0) come first: those loops vectorise ----
+
+cdef inline void unary_map(number (*f)(number) noexcept nogil, number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i, t0 = s[0], t1 = s[1]
+    cdef number* out = p[0]
+    cdef const number* x = p[1]
+    if t0 == 1 and t1 == 1:
+        for i in range(n):
+            out[i] = f(x[i])
+    else:
+        for i in range(n):
+            out[i * t0] = f(x[i * t1])
+
+
+cdef inline void convert_map(result (*f)(number) noexcept nogil, result* out, const number* x, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i, t0 = s[0], t1 = s[1]
+    if t0 == 1 and t1 == 1:
+        for i in range(n):
+            out[i] = f(x[i])
+    else:
+        for i in range(n):
+            out[i * t0] = f(x[i * t1])
+
+
+cdef inline void binary_map(number (*f)(number, number) noexcept nogil, number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i, t0 = s[0], t1 = s[1], t2 = s[2]
+    cdef number* out = p[0]
+    cdef const number* x = p[1]
+    cdef const number* y = p[2]
+    cdef number a
+    if t0 == 1 and t1 == 1 and t2 == 1:
+        for i in range(n):
+            out[i] = f(x[i], y[i])
+    elif t0 == 1 and t1 == 1 and t2 == 0:
+        a = y[0]
+        for i in range(n):
+            out[i] = f(x[i], a)
+    elif t0 == 1 and t1 == 0 and t2 == 1:
+        a = x[0]
+        for i in range(n):
+            out[i] = f(a, y[i])
+    else:
+        for i in range(n):
+            out[i * t0] = f(x[i * t1], y[i * t2])
+
+
+cdef inline void compare_map(bool_t (*f)(number, number) noexcept nogil, number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i, t0 = s[0], t1 = s[1], t2 = s[2]
+    cdef bool_t* out = <bool_t*>p[0]
+    cdef const number* x = p[1]
+    cdef const number* y = p[2]
+    cdef number a
+    if t0 == 1 and t1 == 1 and t2 == 1:
+        for i in range(n):
+            out[i] = f(x[i], y[i])
+    elif t0 == 1 and t1 == 1 and t2 == 0:
+        a = y[0]
+        for i in range(n):
+            out[i] = f(x[i], a)
+    elif t0 == 1 and t1 == 0 and t2 == 1:
+        a = x[0]
+        for i in range(n):
+            out[i] = f(a, y[i])
+    else:
+        for i in range(n):
+            out[i * t0] = f(x[i * t1], y[i * t2])
+
+
+cdef inline void ternary_map(number (*f)(number, number, number) noexcept nogil, number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i, t0 = s[0], t1 = s[1], t2 = s[2], t3 = s[3]
+    cdef number* out = p[0]
+    cdef const number* x = p[1]
+    cdef const number* y = p[2]
+    cdef const number* z = p[3]
+    cdef number a, b
+    if t0 == 1 and t1 == 1 and t2 == 1 and t3 == 1:
+        for i in range(n):
+            out[i] = f(x[i], y[i], z[i])
+    elif t0 == 1 and t1 == 1 and t2 == 1 and t3 == 0:
+        b = z[0]
+        for i in range(n):
+            out[i] = f(x[i], y[i], b)
+    elif t0 == 1 and t1 == 1 and t2 == 0 and t3 == 0:
+        a = y[0]
+        b = z[0]
+        for i in range(n):
+            out[i] = f(x[i], a, b)
+    else:
+        for i in range(n):
+            out[i * t0] = f(x[i * t1], y[i * t2], z[i * t3])
+
+
+# ---- loops ----
+
+cdef void negative_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(negative_[number], p, s, n)
+cdef void absolute_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(absolute_[number], p, s, n)
+cdef void sign_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(sign_[number], p, s, n)
+cdef void square_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(square_[number], p, s, n)
+cdef void positive_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(copy_[number], p, s, n)
+cdef void relu_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(relu_[number], p, s, n)
+cdef void isnan_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: convert_map(isnan_[number], <bool_t*>p[0], p[1], s, n)
+cdef void isinf_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: convert_map(isinf_[number], <bool_t*>p[0], p[1], s, n)
+cdef void isfinite_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: convert_map(isfinite_[number], <bool_t*>p[0], p[1], s, n)
+cdef void signbit_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: convert_map(signbit_[number], <bool_t*>p[0], p[1], s, n)
+cdef void logical_not_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: convert_map(logical_not_[number], <bool_t*>p[0], p[1], s, n)
+cdef void bitwise_not_loop(integer** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(bitwise_not_[integer], p, s, n)
+
+cdef void reciprocal_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(reciprocal_[real], p, s, n)
+cdef void sqrt_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(sqrt_[real], p, s, n)
+cdef void rsqrt_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(rsqrt_[real], p, s, n)
+cdef void exp_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(exp_[real], p, s, n)
+cdef void exp2_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(exp2_[real], p, s, n)
+cdef void expm1_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(expm1_[real], p, s, n)
+cdef void log_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(log_[real], p, s, n)
+cdef void log2_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(log2_[real], p, s, n)
+cdef void log10_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(log10_[real], p, s, n)
+cdef void log1p_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(log1p_[real], p, s, n)
+cdef void sin_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(sin_[real], p, s, n)
+cdef void cos_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(cos_[real], p, s, n)
+cdef void tan_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(tan_[real], p, s, n)
+cdef void asin_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(asin_[real], p, s, n)
+cdef void acos_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(acos_[real], p, s, n)
+cdef void atan_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(atan_[real], p, s, n)
+cdef void sinh_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(sinh_[real], p, s, n)
+cdef void cosh_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(cosh_[real], p, s, n)
+cdef void tanh_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(tanh_[real], p, s, n)
+cdef void asinh_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(asinh_[real], p, s, n)
+cdef void acosh_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(acosh_[real], p, s, n)
+cdef void atanh_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(atanh_[real], p, s, n)
+cdef void sigmoid_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(sigmoid_[real], p, s, n)
+cdef void logsigmoid_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(logsigmoid_[real], p, s, n)
+cdef void softplus_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(softplus_[real], p, s, n)
+cdef void silu_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(silu_[real], p, s, n)
+cdef void gelu_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(gelu_[real], p, s, n)
+cdef void gelu_tanh_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(gelu_tanh_[real], p, s, n)
+cdef void erf_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(erf_[real], p, s, n)
+cdef void erfc_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(erfc_[real], p, s, n)
+cdef void floor_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(floor_[real], p, s, n)
+cdef void ceil_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(ceil_[real], p, s, n)
+cdef void trunc_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(trunc_[real], p, s, n)
+cdef void round_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(round_[real], p, s, n)
+
+cdef void add_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(add_[number], p, s, n)
+cdef void subtract_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(subtract_[number], p, s, n)
+cdef void multiply_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(multiply_[number], p, s, n)
+cdef void floor_divide_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(floor_divide_[number], p, s, n)
+cdef void remainder_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(remainder_[number], p, s, n)
+cdef void fmod_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(fmod_[number], p, s, n)
+cdef void maximum_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(maximum_[number], p, s, n)
+cdef void minimum_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(minimum_[number], p, s, n)
+cdef void equal_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: compare_map(equal_[number], p, s, n)
+cdef void not_equal_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: compare_map(not_equal_[number], p, s, n)
+cdef void less_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: compare_map(less_[number], p, s, n)
+cdef void less_equal_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: compare_map(less_equal_[number], p, s, n)
+cdef void greater_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: compare_map(greater_[number], p, s, n)
+cdef void greater_equal_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: compare_map(greater_equal_[number], p, s, n)
+cdef void logical_and_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: compare_map(logical_and_[number], p, s, n)
+cdef void logical_or_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: compare_map(logical_or_[number], p, s, n)
+cdef void logical_xor_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: compare_map(logical_xor_[number], p, s, n)
+cdef void integer_power_loop(integer** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(integer_power[integer], p, s, n)
+cdef void bitwise_and_loop(integer** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(bitwise_and_[integer], p, s, n)
+cdef void bitwise_or_loop(integer** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(bitwise_or_[integer], p, s, n)
+cdef void bitwise_xor_loop(integer** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(bitwise_xor_[integer], p, s, n)
+cdef void left_shift_loop(integer** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(bitwise_left_shift_[integer], p, s, n)
+cdef void right_shift_loop(integer** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(bitwise_right_shift_[integer], p, s, n)
+
+cdef void divide_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(divide_[real], p, s, n)
+cdef void power_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(power_[real], p, s, n)
+cdef void atan2_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(atan2_[real], p, s, n)
+cdef void hypot_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(hypot_[real], p, s, n)
+cdef void copysign_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(copysign_[real], p, s, n)
+cdef void logaddexp_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(logaddexp_[real], p, s, n)
+cdef void tanh_backward_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(tanh_backward_[real], p, s, n)
+cdef void sigmoid_backward_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(sigmoid_backward_[real], p, s, n)
+cdef void relu_backward_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(relu_backward_[real], p, s, n)
+cdef void sqrt_backward_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(sqrt_backward_[real], p, s, n)
+cdef void square_backward_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(square_backward_[real], p, s, n)
+cdef void reciprocal_backward_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(reciprocal_backward_[real], p, s, n)
+cdef void absolute_backward_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(absolute_backward_[real], p, s, n)
+cdef void sin_backward_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(sin_backward_[real], p, s, n)
+cdef void cos_backward_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(cos_backward_[real], p, s, n)
+cdef void softplus_backward_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(softplus_backward_[real], p, s, n)
+cdef void silu_backward_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(silu_backward_[real], p, s, n)
+cdef void gelu_backward_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(gelu_backward_[real], p, s, n)
+cdef void gelu_tanh_backward_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(gelu_tanh_backward_[real], p, s, n)
+
+cdef void clip_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: ternary_map(clip_[number], p, s, n)
+cdef void addcmul_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: ternary_map(addcmul_[number], p, s, n)
+cdef void lerp_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: ternary_map(lerp_[real], p, s, n)
+cdef void divide_backward_y_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: ternary_map(divide_backward_y_[real], p, s, n)
+cdef void power_backward_x_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: ternary_map(power_backward_x_[real], p, s, n)
+
+
+cdef void where_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i, t0 = s[0], t1 = s[1], t2 = s[2], t3 = s[3]
+    cdef number* out = p[0]
+    cdef const bool_t* cond = <const bool_t*>p[1]
+    cdef const number* x = p[2]
+    cdef const number* y = p[3]
+    cdef number a
+    if t0 == 1 and t1 == 1 and t2 == 1 and t3 == 1:
+        for i in range(n):
+            out[i] = select(cond[i], x[i], y[i])
+    elif t0 == 1 and t1 == 1 and t2 == 1 and t3 == 0:
+        a = y[0]
+        for i in range(n):
+            out[i] = select(cond[i], x[i], a)
+    elif t0 == 1 and t1 == 1 and t2 == 0 and t3 == 1:
+        a = x[0]
+        for i in range(n):
+            out[i] = select(cond[i], a, y[i])
+    else:
+        for i in range(n):
+            out[i * t0] = select(cond[i * t1], x[i * t2], y[i * t3])
+
+
+cdef inline number select(bool_t cond, number x, number y) noexcept nogil:
+    return x if cond else y
+
+
+cdef void to_bool_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: convert_map(to_bool[number], <bool_t*>p[0], p[1], s, n)
+cdef void to_uint8_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: convert_map(to_uint8[number], <uint8_t*>p[0], p[1], s, n)
+cdef void to_int8_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: convert_map(to_int8[number], <int8_t*>p[0], p[1], s, n)
+cdef void to_int16_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: convert_map(to_int16[number], <int16_t*>p[0], p[1], s, n)
+cdef void to_int32_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: convert_map(to_int32[number], <int32_t*>p[0], p[1], s, n)
+cdef void to_int64_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: convert_map(to_int64[number], <int64_t*>p[0], p[1], s, n)
+cdef void to_float32_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: convert_map(to_float32[number], <float*>p[0], p[1], s, n)
+cdef void to_float64_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: convert_map(to_float64[number], <double*>p[0], p[1], s, n)
+
+
+# ---- the table ----
+
+cdef void put(KernelTable* table, int dtype, const char* name, int n_inputs, int weight, loop_t loop) noexcept:
+    """Enter the loop of one dtype; the row is made when the name comes for the first time."""
+    cdef int row = 0
+    while row < table.n_elementwise and strcmp(table.elementwise[row].name, name) != 0:
+        row += 1
+    if row == table.n_elementwise:
+        if row == MAX_KERNELS:
+            return
+        table.n_elementwise += 1
+        table.elementwise[row].name = name
+        table.elementwise[row].n_inputs = n_inputs
+        table.elementwise[row].weight = weight
+    table.elementwise[row].loops[dtype] = loop
+
+
+cdef void enter_number(KernelTable* table, int dtype, number* tag) noexcept:
+    """Kernels of all dtypes but bool.  Columns: name, inputs, cost in additions, loop."""
+    put(table, dtype, b"negative", 1, 1, <loop_t>negative_loop[number])
+    put(table, dtype, b"absolute", 1, 1, <loop_t>absolute_loop[number])
+    put(table, dtype, b"sign", 1, 1, <loop_t>sign_loop[number])
+    put(table, dtype, b"square", 1, 1, <loop_t>square_loop[number])
+    put(table, dtype, b"positive", 1, 1, <loop_t>positive_loop[number])
+    put(table, dtype, b"relu", 1, 1, <loop_t>relu_loop[number])
+    put(table, dtype, b"isnan", 1, 1, <loop_t>isnan_loop[number])
+    put(table, dtype, b"isinf", 1, 1, <loop_t>isinf_loop[number])
+    put(table, dtype, b"isfinite", 1, 1, <loop_t>isfinite_loop[number])
+    put(table, dtype, b"signbit", 1, 1, <loop_t>signbit_loop[number])
+    put(table, dtype, b"logical_not", 1, 1, <loop_t>logical_not_loop[number])
+    put(table, dtype, b"add", 2, 1, <loop_t>add_loop[number])
+    put(table, dtype, b"subtract", 2, 1, <loop_t>subtract_loop[number])
+    put(table, dtype, b"multiply", 2, 1, <loop_t>multiply_loop[number])
+    put(table, dtype, b"floor_divide", 2, 10, <loop_t>floor_divide_loop[number])
+    put(table, dtype, b"remainder", 2, 10, <loop_t>remainder_loop[number])
+    put(table, dtype, b"fmod", 2, 10, <loop_t>fmod_loop[number])
+    put(table, dtype, b"maximum", 2, 1, <loop_t>maximum_loop[number])
+    put(table, dtype, b"minimum", 2, 1, <loop_t>minimum_loop[number])
+    put(table, dtype, b"equal", 2, 1, <loop_t>equal_loop[number])
+    put(table, dtype, b"not_equal", 2, 1, <loop_t>not_equal_loop[number])
+    put(table, dtype, b"less", 2, 1, <loop_t>less_loop[number])
+    put(table, dtype, b"less_equal", 2, 1, <loop_t>less_equal_loop[number])
+    put(table, dtype, b"greater", 2, 1, <loop_t>greater_loop[number])
+    put(table, dtype, b"greater_equal", 2, 1, <loop_t>greater_equal_loop[number])
+    put(table, dtype, b"logical_and", 2, 1, <loop_t>logical_and_loop[number])
+    put(table, dtype, b"logical_or", 2, 1, <loop_t>logical_or_loop[number])
+    put(table, dtype, b"logical_xor", 2, 1, <loop_t>logical_xor_loop[number])
+    put(table, dtype, b"where", 3, 1, <loop_t>where_loop[number])
+    put(table, dtype, b"clip", 3, 1, <loop_t>clip_loop[number])
+    put(table, dtype, b"addcmul", 3, 1, <loop_t>addcmul_loop[number])
+    table.casts[dtype][<int>BOOL] = <loop_t>to_bool_loop[number]
+    table.casts[dtype][<int>UINT8] = <loop_t>to_uint8_loop[number]
+    table.casts[dtype][<int>INT8] = <loop_t>to_int8_loop[number]
+    table.casts[dtype][<int>INT16] = <loop_t>to_int16_loop[number]
+    table.casts[dtype][<int>INT32] = <loop_t>to_int32_loop[number]
+    table.casts[dtype][<int>INT64] = <loop_t>to_int64_loop[number]
+    table.casts[dtype][<int>FLOAT32] = <loop_t>to_float32_loop[number]
+    table.casts[dtype][<int>FLOAT64] = <loop_t>to_float64_loop[number]
+
+
+cdef void enter_integer(KernelTable* table, int dtype, integer* tag) noexcept:
+    put(table, dtype, b"bitwise_not", 1, 1, <loop_t>bitwise_not_loop[integer])
+    put(table, dtype, b"bitwise_and", 2, 1, <loop_t>bitwise_and_loop[integer])
+    put(table, dtype, b"bitwise_or", 2, 1, <loop_t>bitwise_or_loop[integer])
+    put(table, dtype, b"bitwise_xor", 2, 1, <loop_t>bitwise_xor_loop[integer])
+    put(table, dtype, b"bitwise_left_shift", 2, 1, <loop_t>left_shift_loop[integer])
+    put(table, dtype, b"bitwise_right_shift", 2, 1, <loop_t>right_shift_loop[integer])
+    put(table, dtype, b"power", 2, 40, <loop_t>integer_power_loop[integer])
+
+
+cdef void enter_real(KernelTable* table, int dtype, real* tag) noexcept:
+    put(table, dtype, b"reciprocal", 1, 2, <loop_t>reciprocal_loop[real])
+    put(table, dtype, b"sqrt", 1, 2, <loop_t>sqrt_loop[real])
+    put(table, dtype, b"rsqrt", 1, 3, <loop_t>rsqrt_loop[real])
+    put(table, dtype, b"exp", 1, 5, <loop_t>exp_loop[real])
+    put(table, dtype, b"exp2", 1, 5, <loop_t>exp2_loop[real])
+    put(table, dtype, b"expm1", 1, 6, <loop_t>expm1_loop[real])
+    put(table, dtype, b"log", 1, 6, <loop_t>log_loop[real])
+    put(table, dtype, b"log2", 1, 6, <loop_t>log2_loop[real])
+    put(table, dtype, b"log10", 1, 6, <loop_t>log10_loop[real])
+    put(table, dtype, b"log1p", 1, 8, <loop_t>log1p_loop[real])
+    put(table, dtype, b"sin", 1, 8, <loop_t>sin_loop[real])
+    put(table, dtype, b"cos", 1, 8, <loop_t>cos_loop[real])
+    put(table, dtype, b"tan", 1, 60, <loop_t>tan_loop[real])
+    put(table, dtype, b"asin", 1, 40, <loop_t>asin_loop[real])
+    put(table, dtype, b"acos", 1, 40, <loop_t>acos_loop[real])
+    put(table, dtype, b"atan", 1, 40, <loop_t>atan_loop[real])
+    put(table, dtype, b"sinh", 1, 40, <loop_t>sinh_loop[real])
+    put(table, dtype, b"cosh", 1, 40, <loop_t>cosh_loop[real])
+    put(table, dtype, b"tanh", 1, 8, <loop_t>tanh_loop[real])
+    put(table, dtype, b"asinh", 1, 60, <loop_t>asinh_loop[real])
+    put(table, dtype, b"acosh", 1, 60, <loop_t>acosh_loop[real])
+    put(table, dtype, b"atanh", 1, 60, <loop_t>atanh_loop[real])
+    put(table, dtype, b"sigmoid", 1, 7, <loop_t>sigmoid_loop[real])
+    put(table, dtype, b"logsigmoid", 1, 14, <loop_t>logsigmoid_loop[real])
+    put(table, dtype, b"softplus", 1, 14, <loop_t>softplus_loop[real])
+    put(table, dtype, b"silu", 1, 7, <loop_t>silu_loop[real])
+    put(table, dtype, b"gelu", 1, 14, <loop_t>gelu_loop[real])
+    put(table, dtype, b"gelu_tanh", 1, 10, <loop_t>gelu_tanh_loop[real])
+    put(table, dtype, b"erf", 1, 12, <loop_t>erf_loop[real])
+    put(table, dtype, b"erfc", 1, 14, <loop_t>erfc_loop[real])
+    put(table, dtype, b"floor", 1, 1, <loop_t>floor_loop[real])
+    put(table, dtype, b"ceil", 1, 1, <loop_t>ceil_loop[real])
+    put(table, dtype, b"trunc", 1, 1, <loop_t>trunc_loop[real])
+    put(table, dtype, b"round", 1, 1, <loop_t>round_loop[real])
+    put(table, dtype, b"divide", 2, 2, <loop_t>divide_loop[real])
+    put(table, dtype, b"power", 2, 40, <loop_t>power_loop[real])
+    put(table, dtype, b"atan2", 2, 60, <loop_t>atan2_loop[real])
+    put(table, dtype, b"hypot", 2, 20, <loop_t>hypot_loop[real])
+    put(table, dtype, b"copysign", 2, 1, <loop_t>copysign_loop[real])
+    put(table, dtype, b"logaddexp", 2, 40, <loop_t>logaddexp_loop[real])
+    put(table, dtype, b"lerp", 3, 2, <loop_t>lerp_loop[real])
+    put(table, dtype, b"tanh_backward", 2, 1, <loop_t>tanh_backward_loop[real])
+    put(table, dtype, b"sigmoid_backward", 2, 1, <loop_t>sigmoid_backward_loop[real])
+    put(table, dtype, b"relu_backward", 2, 1, <loop_t>relu_backward_loop[real])
+    put(table, dtype, b"sqrt_backward", 2, 2, <loop_t>sqrt_backward_loop[real])
+    put(table, dtype, b"square_backward", 2, 1, <loop_t>square_backward_loop[real])
+    put(table, dtype, b"reciprocal_backward", 2, 1, <loop_t>reciprocal_backward_loop[real])
+    put(table, dtype, b"absolute_backward", 2, 1, <loop_t>absolute_backward_loop[real])
+    put(table, dtype, b"sin_backward", 2, 8, <loop_t>sin_backward_loop[real])
+    put(table, dtype, b"cos_backward", 2, 8, <loop_t>cos_backward_loop[real])
+    put(table, dtype, b"softplus_backward", 2, 7, <loop_t>softplus_backward_loop[real])
+    put(table, dtype, b"silu_backward", 2, 8, <loop_t>silu_backward_loop[real])
+    put(table, dtype, b"gelu_backward", 2, 16, <loop_t>gelu_backward_loop[real])
+    put(table, dtype, b"gelu_tanh_backward", 2, 12, <loop_t>gelu_tanh_backward_loop[real])
+    put(table, dtype, b"divide_backward_y", 3, 2, <loop_t>divide_backward_y_loop[real])
+    put(table, dtype, b"power_backward_x", 3, 40, <loop_t>power_backward_x_loop[real])
+
+
+cdef void enter_bool(KernelTable* table) noexcept:
+    """A bool is a byte of 0 or 1, so most loops are those of uint8; sums are `or`, products are `and`."""
+    put(table, BOOL, b"absolute", 1, 1, <loop_t>positive_loop[uint8_t])
+    put(table, BOOL, b"sign", 1, 1, <loop_t>positive_loop[uint8_t])
+    put(table, BOOL, b"positive", 1, 1, <loop_t>positive_loop[uint8_t])
+    put(table, BOOL, b"relu", 1, 1, <loop_t>positive_loop[uint8_t])
+    put(table, BOOL, b"isnan", 1, 1, <loop_t>isnan_loop[uint8_t])
+    put(table, BOOL, b"isinf", 1, 1, <loop_t>isinf_loop[uint8_t])
+    put(table, BOOL, b"isfinite", 1, 1, <loop_t>isfinite_loop[uint8_t])
+    put(table, BOOL, b"signbit", 1, 1, <loop_t>signbit_loop[uint8_t])
+    put(table, BOOL, b"logical_not", 1, 1, <loop_t>logical_not_loop[uint8_t])
+    put(table, BOOL, b"bitwise_not", 1, 1, <loop_t>logical_not_loop[uint8_t])
+    put(table, BOOL, b"add", 2, 1, <loop_t>bitwise_or_loop[uint8_t])
+    put(table, BOOL, b"multiply", 2, 1, <loop_t>bitwise_and_loop[uint8_t])
+    put(table, BOOL, b"maximum", 2, 1, <loop_t>bitwise_or_loop[uint8_t])
+    put(table, BOOL, b"minimum", 2, 1, <loop_t>bitwise_and_loop[uint8_t])
+    put(table, BOOL, b"equal", 2, 1, <loop_t>equal_loop[uint8_t])
+    put(table, BOOL, b"not_equal", 2, 1, <loop_t>not_equal_loop[uint8_t])
+    put(table, BOOL, b"less", 2, 1, <loop_t>less_loop[uint8_t])
+    put(table, BOOL, b"less_equal", 2, 1, <loop_t>less_equal_loop[uint8_t])
+    put(table, BOOL, b"greater", 2, 1, <loop_t>greater_loop[uint8_t])
+    put(table, BOOL, b"greater_equal", 2, 1, <loop_t>greater_equal_loop[uint8_t])
+    put(table, BOOL, b"logical_and", 2, 1, <loop_t>bitwise_and_loop[uint8_t])
+    put(table, BOOL, b"logical_or", 2, 1, <loop_t>bitwise_or_loop[uint8_t])
+    put(table, BOOL, b"logical_xor", 2, 1, <loop_t>bitwise_xor_loop[uint8_t])
+    put(table, BOOL, b"bitwise_and", 2, 1, <loop_t>bitwise_and_loop[uint8_t])
+    put(table, BOOL, b"bitwise_or", 2, 1, <loop_t>bitwise_or_loop[uint8_t])
+    put(table, BOOL, b"bitwise_xor", 2, 1, <loop_t>bitwise_xor_loop[uint8_t])
+    put(table, BOOL, b"where", 3, 1, <loop_t>where_loop[uint8_t])
+    put(table, BOOL, b"clip", 3, 1, <loop_t>clip_loop[uint8_t])
+    for dtype in range(N_DTYPES):
+        table.casts[<int>BOOL][dtype] = table.casts[<int>UINT8][dtype]
+    table.casts[<int>BOOL][<int>BOOL] = <loop_t>positive_loop[uint8_t]
+
+
+cdef void register_elementwise(KernelTable* table) noexcept:
+    enter_number(table, UINT8, <uint8_t*>NULL)
+    enter_number(table, INT8, <int8_t*>NULL)
+    enter_number(table, INT16, <int16_t*>NULL)
+    enter_number(table, INT32, <int32_t*>NULL)
+    enter_number(table, INT64, <int64_t*>NULL)
+    enter_number(table, FLOAT32, <float*>NULL)
+    enter_number(table, FLOAT64, <double*>NULL)
+    enter_integer(table, UINT8, <uint8_t*>NULL)
+    enter_integer(table, INT8, <int8_t*>NULL)
+    enter_integer(table, INT16, <int16_t*>NULL)
+    enter_integer(table, INT32, <int32_t*>NULL)
+    enter_integer(table, INT64, <int64_t*>NULL)
+    enter_real(table, FLOAT32, <float*>NULL)
+    enter_real(table, FLOAT64, <double*>NULL)
+    enter_bool(table)

@@ -1,0 +1,179 @@
+"""define: one entry of an operation gives its primitive, its public function and its Op class.
+
+A rule's parameter names say what the tape keeps: inputs by name, `out` the result, `g` the incoming gradient, `shape_x` and
+`dtype_x` of an input, `needs` (which inputs want a gradient), else an option of the call.  They are read once, here.
+The kind gives forward mode.  Next: arithmetic.py, the first entries; op.py, the same two sides as a class for users.
+"""
+
+import inspect
+import re
+
+from cgrad.core import primitive as core
+from cgrad.core.tensor import register_method
+from cgrad.ops import aliases
+from cgrad.ops.op import Op
+
+ELEMENTWISE, LINEAR, BILINEAR, NONDIFF, OTHER = "elementwise", "linear", "bilinear", "nondiff", "other"
+
+#: public functions by name, aliases included; `cgrad` takes its names from here
+PUBLIC = {}
+
+_FUSED = re.compile(r"(\w+)\(([\w, ]*)\)")
+
+
+class joint:
+    """One rule for all inputs: it returns a tuple (or list) of gradients."""
+
+    def __init__(self, rule):
+        self.rule = rule
+
+
+def define(name, *, vjp=None, kind=OTHER, jvp=None, fused=None, kernel=None, forward=None, inputs=None, options=(), result=None,
+           symbol=None, doc=None, public=True, method=True):
+    """Define an operation.
+
+    Parameters
+    ----------
+    name : str
+        Public name, and that of the kernel unless `kernel` names another.
+    vjp : callable, tuple of callables or joint
+        The backward rule of each input; None where an input has no gradient.
+    kind : str
+        How forward mode follows: ELEMENTWISE (the rules applied to the tangents), LINEAR (the operation on the tangents), BILINEAR
+        (the operation on each tangent in turn), NONDIFF (no derivative), OTHER (`jvp`, else the transposed vjp).
+    jvp : callable, optional
+        Forward rule; names the tangents ``tx``, ``ty``, ... of the inputs (None where there is none), else what a vjp names.
+    fused : str or tuple of str, optional
+        Kernel call that computes a rule in one pass for first order, such as ``"tanh_backward(g, out)"``; ``"g"`` alone passes on.
+    kernel : str, optional
+        Name of the elementwise loops.
+    forward : callable, optional
+        Computes anything that is not elementwise: ``forward(*inputs, *options)`` with plain tensors.
+    inputs : tuple of str, or str
+        Names of the tensor inputs; a single str if the operation takes a list of them.
+    options : tuple of str
+        Names of what follows the inputs.
+    result : str, optional
+        dtype of an elementwise result: ``"same"``, ``"float"`` or ``"bool"``.
+    symbol : str, optional
+        The operator of Tensor that it is.
+    doc : str
+        Docstring of the public function.
+    public, method : bool
+        Whether the function becomes a public name, a method of Tensor.
+
+    Returns
+    -------
+    function
+        The recorded function; its entry is the attribute ``primitive``, its Op class ``op``.
+    """
+    if forward is None and kernel is None:
+        kernel = name
+    entry = core.make_primitive(name, kind, inputs, options, kernel, result, forward, masked=bool(inputs) and inputs[0] == "condition")
+    if isinstance(vjp, joint):
+        rules, whole = [], _rule(entry, vjp.rule, None)
+    else:
+        rules, whole = _rules(entry, vjp, fused), None
+    function = core.finish_primitive(entry, rules, whole, None if jvp is None else _rule(entry, jvp, None))
+    function.__doc__ = doc if doc is None else inspect.cleandoc(doc)
+    function.__module__ = "cgrad"
+    function.op = _op_class(name, function, entry)
+    if kernel is not None:
+        function.__signature__ = inspect.Signature(
+            [inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in entry.input_names])
+    if symbol is not None:
+        core.set_operator(symbol, function)
+    if public:
+        publish(name, function, method)
+    return function
+
+
+def public(function=None, *, method=True, name=None):
+    """Make a Python function a public name (and a method of Tensor), with the other spellings of its keywords accepted.
+
+    Parameters
+    ----------
+    method : bool
+        Whether it becomes a method of Tensor, too.
+    name : str, optional
+        The public name, if not the function's own.
+    """
+    if function is None:
+        return lambda f: public(f, method=method, name=name)
+    parameters = inspect.signature(function).parameters
+    renames = {other: p for p in parameters for other in aliases.KEYWORDS.get(p, ()) if other not in parameters}
+    door = core.make_door(function, renames)
+    door.__name__ = door.__qualname__ = name or function.__name__
+    door.__doc__ = function.__doc__
+    door.__module__ = "cgrad"
+    door.__wrapped__ = function
+    publish(name or function.__name__, door, method)
+    return door
+
+
+def publish(name, function, method=True):
+    """Enter a function under its name and its aliases."""
+    for spelling in (name, *aliases.NAMES.get(name, ())):
+        PUBLIC[spelling] = function
+        if method:
+            register_method(spelling, function)
+
+
+def set_symbol(symbol, function):
+    """Let an operator of Tensor call a function."""
+    core.set_operator(symbol, function)
+
+
+def _rules(entry, vjp, fused):
+    count = max(entry.n_inputs, 1)
+    functions = vjp if isinstance(vjp, tuple) else (vjp,) + (None,) * (count - 1)
+    texts = fused if isinstance(fused, tuple) else (fused,) + (None,) * (count - 1)
+    if len(functions) != count or len(texts) != count:
+        raise ValueError(f"{entry.name}: has {count} inputs, got {len(functions)} rules and {len(texts)} fused forms")
+    return [None if f is None else _rule(entry, f, text) for f, text in zip(functions, texts)]
+
+
+def _rule(entry, function, fused):
+    arguments = [_source(entry, name) for name in inspect.signature(function).parameters]
+    if fused is None:
+        return core.make_rule(function, arguments)
+    if fused == "g":
+        return core.make_rule(function, arguments, passes_gradient=True)
+    kernel, operands = _FUSED.fullmatch(fused).groups()
+    loops = core.make_primitive(kernel, NONDIFF, None, (), kernel, "same")
+    return core.make_rule(function, arguments, loops, [_source(entry, name.strip()) for name in operands.split(",")])
+
+
+def _source(entry, name):
+    """Where the argument of a rule comes from, as (source, index)."""
+    names, sources = entry.input_names, core.SOURCES
+    if name in ("g", "out", "needs", "tangents"):
+        return sources[name], 0
+    if entry.n_inputs < 0 and name in names:
+        return sources["inputs"], 0
+    if name in names:
+        return sources["input"], names.index(name)
+    if name in entry.option_names:
+        return sources["option"], entry.option_names.index(name)
+    if name in ("shapes", "inputs"):
+        return sources[name], 0
+    for prefix, source in (("shape_", "shape"), ("dtype_", "dtype"), ("t", "tangent")):
+        if name.startswith(prefix) and name[len(prefix):] in names:
+            return sources[source], names.index(name[len(prefix):])
+    raise ValueError(f"{entry.name}: a rule names {name!r}, which is neither g, out, an input {names}, an option {entry.option_names}, "
+                     "nor shape_, dtype_ or t (tangent) of an input")
+
+
+def _op_class(name, function, entry):
+    """The Op class of a built-in operation: usable alone on plain numbers, and recorded on tensors."""
+
+    def forward(self, *args):
+        self.args, self.out = args, function(*args)
+        return self.out
+
+    def backward(self, grads):
+        from cgrad.core.engine import operation_gradients
+        return operation_gradients(entry, self.args, self.out, grads)
+
+    return type(name, (Op,), {"forward": forward, "backward": backward, "__module__": "cgrad", "builtin": True,
+                              "__doc__": f"The operation `{name}` as an Op, with its two sides."})

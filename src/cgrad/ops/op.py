@@ -1,0 +1,214 @@
+"""Op: the two sides of an operator, forward and backward; the extension API.
+
+A user's Op is a class with `forward` and `backward` that keeps what it needs on `self`.  On plain numbers it is just that.  Given
+tensors, the call is recorded: forward runs with recording off, and the call keeps its own copy of the instance's state, so one
+instance may be called any number of times.  Under create_graph the rule runs recorded: inputs kept on `self` are the tracked tensors
+themselves, a kept result is put back to its place in the graph, and values that forward computed in between are computed again,
+recorded.  What would make a second derivative silently wrong is an error.  Next: core/engine.pyx, which calls `backward` back.
+"""
+
+import copy
+
+from cgrad.core import forward_mode, random_count, tape
+from cgrad.core.primitive import connected, is_marked, record_custom, unmark
+from cgrad.core.tensor import Tensor
+
+
+class Op:
+    """An operator with two sides.
+
+    Subclasses implement `forward` and `backward`, and may implement `jvp`; state goes on `self`, no ``super().__init__()`` is needed.
+
+    Attributes
+    ----------
+    needs_input_grad : tuple of bool
+        In `backward`: which inputs want a gradient.
+
+    Notes
+    -----
+    ``op(*args)`` calls `forward`.  With a tensor among the arguments that requires grad, the call is recorded on the tape; its
+    gradients are what `backward` returns: one for each positional argument, None where none is due.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> class multiply(cg.Op):
+    ...     def forward(self, x, y):
+    ...         self.x, self.y = x, y
+    ...         return x * y
+    ...     def backward(self, grads):
+    ...         return grads * self.y, grads * self.x
+    >>> times = multiply()
+    >>> times(2, 3), times.backward(1)
+    (6, (3, 2))
+    >>> x = cg.tensor(2.0, requires_grad=True)
+    >>> times(x, 3.0).backward()
+    >>> x.grad
+    tensor(3.)
+    """
+
+    def forward(self, *args, **kwargs):
+        """Compute the result from the inputs, and keep on `self` what `backward` needs."""
+        raise NotImplementedError(f"{type(self).__name__}: an Op must implement forward(self, ...)")
+
+    def backward(self, grads):
+        """Turn the gradient of the result into one gradient for each positional input.
+
+        Parameters
+        ----------
+        grads : Tensor, number, or tuple of them
+            Gradient of the result; a tuple if forward returned one.
+        """
+        raise NotImplementedError(f"{type(self).__name__}: an Op must implement backward(self, grads)")
+
+    def __call__(self, *args, **kwargs):
+        for value in args:
+            if isinstance(value, Tensor):
+                return _call_on_tensors(self, args, kwargs)
+        for value in kwargs.values():
+            if isinstance(value, Tensor):
+                return _call_on_tensors(self, args, kwargs)
+        return self.forward(*args, **kwargs)
+
+
+def _call_on_tensors(op, args, kwargs):
+    if getattr(op, "builtin", False):
+        return op.forward(*args, **kwargs)
+    for name, value in kwargs.items():
+        if isinstance(value, Tensor) and value.requires_grad and tape.is_grad_enabled():
+            raise TypeError(f"{type(op).__name__}: tensors that require grad are passed by position, backward could not answer for {name!r}")
+    level = forward_mode.highest_level(args)
+    if level:
+        return _push(op, args, kwargs, level)
+    tracked = tape.is_grad_enabled() and any(isinstance(x, Tensor) and x.requires_grad for x in args)
+    before = copy.copy(op) if tracked else None
+    draws = random_count.count()
+    mode, inside = tape.swap_grad_enabled(False), tape.swap_inside_op(tracked)
+    try:
+        result = op.forward(*args, **kwargs)
+    finally:
+        tape.swap_grad_enabled(mode)
+        tape.swap_inside_op(inside)
+    result = _wrap(op, result)
+    if not tracked:
+        return result
+    call = CustomCall(copy.copy(op), before, args, kwargs, result, random_count.count() != draws)
+    return record_custom(call, args, result)
+
+
+def _wrap(op, result):
+    """Results that are numbers or arrays become tensors."""
+    if isinstance(result, (tuple, list)):
+        return tuple(_wrap(op, x) for x in result)
+    if isinstance(result, Tensor) or result is None:
+        return result
+    from cgrad.ops.creation import asarray
+    try:
+        # A number computed from tensors keeps their precision; a Python float would otherwise fall to the default dtype.
+        return asarray(result, dtype=_float_dtype(op, result))
+    except TypeError as error:
+        raise TypeError(f"{type(op).__name__}: forward returned {type(result).__name__}; a result is a tensor, an array or a number") from error
+
+
+def _float_dtype(op, result):
+    if not isinstance(result, float):
+        return None
+    found = [v.dtype for v in vars(op).values() if isinstance(v, Tensor) and v.dtype.is_floating_point]
+    return max(found, key=lambda d: d.itemsize) if found else None
+
+
+class CustomCall:
+    """One recorded call of a user's Op: its own copy of the state, as the tape keeps it."""
+
+    def __init__(self, op, before, args, kwargs, result, drew):
+        self.op, self.before, self.kwargs, self.drew = op, before, kwargs, drew
+        self.name = type(op).__name__
+        self.args = args
+        self.versions = [(x, x._version) for x in _tensors(vars(op).values())]
+        self.result = result
+        # Tensors that forward computed on the way; the results themselves are put back into the graph by `_connect`.
+        ids = {id(x) for x in (result if isinstance(result, tuple) else (result,))}
+        self.between = [name for name, x in vars(op).items() if isinstance(x, Tensor) and is_marked(x) and id(x) not in ids]
+        for x in _tensors([*vars(op).values(), *(result if isinstance(result, tuple) else (result,))]):
+            unmark(x)
+        self.node = None
+
+    def backward(self, grads, create_graph):
+        """The gradients of the inputs; called by the engine."""
+        for x, version in self.versions:
+            if x._version != version:
+                raise RuntimeError(f"{self.name}: a tensor of shape {x.shape} that the Op kept for backward has since been changed in place "
+                                   f"(version {x._version}, kept at version {version}); change a copy instead (x.clone())")
+        op = self._connect() if create_graph else self.op
+        op.needs_input_grad = tuple(isinstance(x, Tensor) and x.requires_grad for x in self.args)
+        if not create_graph:
+            return self._check(op.backward(grads))
+        old = tape.swap_strict_rule(self.name)
+        try:
+            return self._check(op.backward(grads))
+        finally:
+            tape.swap_strict_rule(old)
+
+    def _connect(self):
+        """The state with results (and what was computed on the way) back in the graph."""
+        if self.between:
+            if self.drew:
+                raise RuntimeError(f"{self.name}: a derivative of its derivative is wanted, but forward kept {self.between} computed from its inputs "
+                                   "and drew random numbers, so it cannot be repeated; keep only inputs, results and the random numbers")
+            op = self.before
+            fresh = copy.copy(op)
+            old = tape.swap_strict_rule(self.name)
+            mode = tape.swap_grad_enabled(True)
+            try:
+                fresh.forward(*self.args, **self.kwargs)
+            finally:
+                tape.swap_grad_enabled(mode)
+                tape.swap_strict_rule(old)
+            return fresh
+        op = copy.copy(self.op)
+        results = self.result if isinstance(self.result, tuple) else (self.result,)
+        for name, x in vars(self.op).items():
+            for k, y in enumerate(results):
+                if x is y and isinstance(y, Tensor) and self.node is not None:
+                    setattr(op, name, connected(y, self.node, k))
+        return op
+
+    def _check(self, values):
+        if not isinstance(values, (tuple, list)):
+            values = (values,)
+        if len(values) != len(self.args):
+            raise RuntimeError(f"{self.name}: backward returned {len(values)} gradients for {len(self.args)} inputs; return one for each "
+                               "positional argument of forward, None where none is due")
+        return tuple(self._gradient(i, x, g) for i, (x, g) in enumerate(zip(self.args, values)))
+
+    def _gradient(self, i, x, g):
+        if g is None or not isinstance(x, Tensor) or isinstance(g, Tensor):
+            return g
+        from cgrad.ops.creation import asarray
+        try:
+            g = asarray(g)
+        except (TypeError, ValueError):
+            raise TypeError(f"{self.name}: backward returned {type(g).__name__} as the gradient of input {i}; a gradient is a tensor, an array, "
+                            "a number or None") from None
+        return g.broadcast_to(x.shape) if g.ndim == 0 else g
+
+
+def _tensors(values):
+    for x in values:
+        if isinstance(x, Tensor):
+            yield x
+        elif isinstance(x, (tuple, list)):
+            yield from (y for y in x if isinstance(y, Tensor))
+
+
+def _push(op, args, kwargs, level):
+    """Forward mode: the Op's own jvp if it has one, else its backward transposed."""
+    pairs = [forward_mode.unpack_dual(x, level) for x in args]
+    primals, tangents = tuple(p for p, _ in pairs), [t for _, t in pairs]
+    out = op(*primals, **kwargs)
+    if hasattr(op, "jvp"):
+        pushed = op.jvp(*tangents)
+    else:
+        fresh = copy.copy(op)
+        pushed = forward_mode.transposed(lambda *xs: fresh(*xs, **kwargs), primals, tangents)
+    return forward_mode.wrap(out, pushed, level)
