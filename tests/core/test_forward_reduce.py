@@ -2,12 +2,12 @@
 import numpy as np
 import pytest
 
-from cgrad.core.convert import from_numpy
+from cgrad.core.convert import share_array
 from cgrad.core.forward import reduce as forward
 
 
 def tensor(x):
-    return from_numpy(np.asarray(x))
+    return share_array(np.asarray(x))
 
 
 @pytest.mark.parametrize("keepdims", [False, True])
