@@ -43,7 +43,7 @@ def test_nothing_to_choose_from():
     with pytest.raises(ValueError, match=r"argmin: .* got shape \(0, 3\) and all axes"):
         forward.argmin(empty, None, False)
     assert forward.max(empty, (1,), False).shape == (0,)
-    assert forward.sum(empty, (0,), False).tolist() == [0, 0, 0]
+    assert np.asarray(forward.sum(empty, (0,), False)).tolist() == [0, 0, 0]
 
 
 def test_bad_axis():
