@@ -22,9 +22,9 @@ from cgrad.core.tape cimport (
     FREED, FRESH, NODE_DIMS, Node, Rest, free_node, grad_enabled, node_edge, node_edge_output, node_rest, node_shape, set_grad_mode, track,
 )
 from cgrad.core.tensor cimport (
-    CONTIGUOUS, DUAL, REQUIRES_GRAD, Tensor, VIEW, alias_tensor, cast_tensor, copy_into, copy_tensor, empty_tensor, launch,
-    same_shape, scalar_tensor,
-    set_gradient, shape_text, shape_tuple, storage_tensor,
+    CONTIGUOUS, DUAL, REQUIRES_GRAD, Tensor, alias_tensor, cast_tensor, copy_into, copy_tensor, empty_tensor, launch,
+    refresh, same_shape, scalar_tensor,
+    set_gradient, shape_text, shape_tuple, stale, storage_tensor,
 )
 from cgrad.kernels.reduce cimport reduce_id, run_reduce
 from cgrad.kernels.table cimport FLOAT64, MAX_DIMS
@@ -604,21 +604,21 @@ def run_backward(tuple results, tuple gradients, inputs, bint retain_graph, bint
     run.leaves = {}
     for i in range(len(results)):
         y = <Tensor?>results[i]
+        if stale(y):
+            refresh(y)
         if not y.flags & REQUIRES_GRAD:
             raise RuntimeError(f"backward: result {i} does not require grad and has no graph; was every input made without requires_grad=True, "
                                "or was it computed under no_grad, detached, or of an integer dtype?")
-        if y.flags & VIEW and y.base is not None and y.base.storage.history != y.view_history:
-            refresh(y)
     seeds = [seed(<Tensor>results[i], gradients[i], i) for i in range(len(results))]
     if inputs is not None:
         run.wanted = {}
         run.found = {}
         for i in range(len(inputs)):
             x = <Tensor?>inputs[i]
+            if stale(x):
+                refresh(x)
             if not x.flags & REQUIRES_GRAD:
                 raise RuntimeError(f"grad: input {i} does not require grad, so nothing was recorded for it")
-            if x.flags & VIEW and x.base is not None and x.base.storage.history != x.view_history:
-                refresh(x)
             if x.node is None:
                 run.wanted[x] = True
             else:
@@ -685,7 +685,6 @@ cdef int flush(Run run) except -1:
 
 
 cdef object dual_backward = None
-cdef object view_refresher = None
 
 
 def set_dual_backward(function):
@@ -730,17 +729,6 @@ cdef Tensor as_gradient(object g, Tensor y):
     cdef Tensor t = empty_tensor(y.dtype_id, y.rank, y.dims)
     copy_into(t, scalar_tensor(g, y.dtype_id))
     return t
-
-
-def set_view_refresher(function):
-    """Tell how a recorded view whose base was written in place gets its node."""
-    global view_refresher
-    view_refresher = function
-
-
-cdef int refresh(Tensor x) except -1:
-    view_refresher(x)
-    return 0
 
 
 def add_node_hook(Tensor x, function):

@@ -20,9 +20,10 @@ from cgrad.core.tape cimport (
     Node, Rest, grad_enabled, inside_op, is_tracked, new_node, node_rest, set_node_shape, track,
 )
 from cgrad.core.tensor cimport (
-    CONTIGUOUS, DERIVED, DUAL, N_OPERATORS, OP_EQUAL, OP_NOT_EQUAL, REQUIRES_GRAD, SLOW, Tensor, VIEW, alias_tensor,
-    cast_tensor, copy_into, copy_tensor, empty_like, empty_tensor, item_of, launch, same_shape, scalar_tensor, set_extra, set_operators,
-    shape_text, shape_tuple, store_item, writable,
+    CONTIGUOUS, DERIVED, DUAL, N_OPERATORS, OP_EQUAL, OP_NOT_EQUAL, REQUIRES_GRAD, SLOW, TRACED, Tensor, VIEW, alias_tensor,
+    become_view, cast_tensor, copy_into, copy_tensor, empty_like, empty_tensor, item_of, launch, refresh, same_shape, scalar_tensor, set_extra,
+     set_operators,
+    shape_text, shape_tuple, stale, store_item, writable,
 )
 from cgrad.kernels.dispatch cimport elementwise_kernel
 from cgrad.kernels.table cimport BOOL, FLOAT64, INT64, MAX_DIMS, N_DTYPES, ElementwiseKernel, loop_t
@@ -37,7 +38,6 @@ for _i in range(MAX_INPUTS + 1):
 
 cdef object convert = None         # core.convert's array-to-tensor function
 cdef object slow_road = None       # forward_mode's interpreter
-cdef object view_history = None    # engine-side: bring a view's node up to date
 
 
 def set_converter(function):
@@ -50,12 +50,6 @@ def set_slow_road(function):
     """Tell who interprets a call when an input carries more than values and a wish for gradients."""
     global slow_road
     slow_road = function
-
-
-def set_view_history(function):
-    """Tell how a recorded view whose base was written in place gets its node."""
-    global view_history
-    view_history = function
 
 
 # ---------------------------------------------------------------------- operands
@@ -297,8 +291,6 @@ cdef Node record(Primitive p, PyObject** inputs, int n, Tensor out, tuple option
             rule = <Rule>p.rules[i]
             if rule is None:
                 continue
-        if x.flags & VIEW and x.base.storage.history != x.view_history:
-            view_history(x)
         save |= rule.inputs
         save_all |= rule.all_inputs
         save_out |= rule.names_out
@@ -332,9 +324,6 @@ cdef Node record(Primitive p, PyObject** inputs, int n, Tensor out, tuple option
             node.version_out = out.storage.version
         out.node = node
         out.flags |= REQUIRES_GRAD
-        if out.base is not None:
-            out.flags |= VIEW
-            out.view_history = out.base.storage.history
     return node
 
 
@@ -368,6 +357,18 @@ cdef int save_input(Node node, int i, object value) except -1:
     return 0
 
 
+cdef unsigned int fresh_flags(PyObject** inputs, int n) except? 4096:
+    """The flags of the inputs after views whose base was written in place have learnt of it."""
+    cdef unsigned int flags = 0
+    cdef int i
+    for i in range(n):
+        if isinstance(<object>inputs[i], Tensor):
+            if stale(<Tensor>inputs[i]) and grad_enabled():
+                refresh(<Tensor>inputs[i])
+            flags |= (<Tensor>inputs[i]).flags
+    return flags
+
+
 cdef inline bint wants_node(Primitive p, unsigned int flags, Tensor out) noexcept:
     # After a kernel whose inputs had some flag set: is this call to be recorded?
     if not flags & REQUIRES_GRAD or p.kind == NONDIFF or KIND[out.dtype_id] != KIND_FLOAT:
@@ -389,9 +390,10 @@ cdef object apply1(Primitive p, object value):
     if x.flags & SLOW:
         return slow_road(p, (x,), ())
     out = compute1(p, x)
-    if x.flags & REQUIRES_GRAD and wants_node(p, x.flags, out):
+    if x.flags & TRACED:
         inputs[0] = <PyObject*>x
-        record(p, inputs, 1, out, None)
+        if wants_node(p, fresh_flags(inputs, 1) if x.flags & VIEW else x.flags, out):
+            record(p, inputs, 1, out, None)
     return out
 
 
@@ -426,10 +428,11 @@ cdef object apply2(Primitive p, object a, object b):
         out = compute_number(p, <Tensor>b, a, True)
     else:
         return apply2(p, as_tensor(p, a), b)
-    if flags & REQUIRES_GRAD and wants_node(p, flags, out):
+    if flags & TRACED:
         inputs[0] = <PyObject*>a
         inputs[1] = <PyObject*>b
-        record(p, inputs, 2, out, None)
+        if wants_node(p, fresh_flags(inputs, 2) if flags & VIEW else flags, out):
+            record(p, inputs, 2, out, None)
     return out
 
 
@@ -460,7 +463,7 @@ cdef object apply_elementwise(Primitive p, tuple args):
     if flags & SLOW:
         return slow_road(p, tuple(operands), ())
     out = compute(p, inputs, n)
-    if flags & REQUIRES_GRAD and wants_node(p, flags, out):
+    if flags & TRACED and wants_node(p, fresh_flags(inputs, n) if flags & VIEW else flags, out):
         record(p, inputs, n, out, None)
     return out
 
@@ -469,7 +472,7 @@ cdef object apply_general(Primitive p, tuple args):
     """An operation with a forward of its own: `args` are its inputs (or one list of them), then its options."""
     cdef tuple operands = (args[0] if isinstance(args[0], tuple) else tuple(args[0])) if p.n_inputs < 0 else args[:p.n_inputs]
     cdef tuple options = args[1:] if p.n_inputs < 0 else args[p.n_inputs:]
-    cdef int i, n = len(operands)
+    cdef int n = len(operands)
     cdef unsigned int flags = 0
     cdef bint converted = False
     if len(options) != len(p.option_names):
@@ -483,6 +486,8 @@ cdef object apply_general(Primitive p, tuple args):
         operands = tuple([x if x is None else as_tensor(p, x) for x in operands])
     if flags & SLOW:
         return slow_road(p, operands, options)
+    if flags & VIEW:
+        flags = fresh_flags(PyTuple_items(<PyObject*>operands), n)
     if p.n_inputs < 0:
         result = p.forward(list(operands), *options)
     else:
@@ -500,7 +505,7 @@ cdef object attach(Primitive p, tuple operands, tuple options, unsigned int flag
         for operand in operands:
             if operand is result:
                 out = alias_tensor(<Tensor>result)
-                out.base = (<Tensor>result).base if (<Tensor>result).base is not None else <Tensor>result
+                become_view(out, <Tensor>result)
                 result = out
                 break
         out = <Tensor>result
@@ -555,9 +560,6 @@ cdef int attach_results(Primitive p, Node node, tuple results) except -1:
                 x.node = node
                 x.output_number = k
                 x.flags |= REQUIRES_GRAD
-                if x.base is not None:
-                    x.flags |= VIEW
-                    x.view_history = x.base.storage.history
         else:
             rest.shapes.append((FLOAT64, ()))
         k += 1
@@ -584,8 +586,6 @@ def record_custom(call, tuple inputs, result):
         if not isinstance(inputs[i], Tensor) or not (<Tensor>inputs[i]).flags & REQUIRES_GRAD:
             continue
         x = <Tensor>inputs[i]
-        if x.flags & VIEW and x.base.storage.history != x.view_history:
-            view_history(x)
         edge = x.node if x.node is not None else x
         if i == 0:
             node.edge0 = edge
@@ -636,21 +636,36 @@ def unmark(Tensor x):
     x.flags &= ~<unsigned int>DERIVED
 
 
-def rebase(Tensor x, Tensor out):
-    """Let `x` hold the value and the history of `out`, as if it had been made by `out`'s operation."""
-    cdef Tensor base
+def take_history(Tensor x, Tensor out, bint written):
+    """Let `x` have the history of `out`, as if out's operation had made it; `written` tells the other views of its memory."""
+    if written:
+        x.storage.history += 1
+    x.node = out.node
+    x.output_number = out.output_number
+    x.flags |= out.flags & REQUIRES_GRAD
+    x.view_history = x.storage.history
+
+
+def forget_history(Tensor x):
+    """Make a recorded tensor a leaf that does not require grad."""
+    if x.flags & VIEW:
+        raise RuntimeError("detach_: a view cannot be taken out of the graph in place; use x.detach()")
+    x.node = None
+    x.output_number = 0
+    x.flags &= ~<unsigned int>REQUIRES_GRAD
+    return x
+
+
+cdef object rebase(Tensor x, Tensor out):
+    """Write `out` into `x`, with its history or tangent."""
     if out.flags & DUAL:
-        copy_into(x, <Tensor>out)
+        copy_into(x, out)
         set_extra(x, "dual", out.extra["dual"])
         x.flags |= DUAL | (out.flags & REQUIRES_GRAD)
         return x
     copy_into(x, out)
     if out.node is not None:
-        x.storage.history += 1
-        x.node = out.node
-        x.output_number = out.output_number
-        x.flags |= REQUIRES_GRAD
-        x.view_history = x.storage.history
+        take_history(x, out, True)
     return x
 
 
@@ -666,9 +681,14 @@ cdef bint may_overlap_itself(Tensor x) noexcept:
 cdef object apply_inplace(Primitive p, Tensor x, object other):
     cdef Tensor y = None, out
     cdef PyObject* inputs[2]
-    cdef unsigned int flags = x.flags
+    cdef unsigned int flags
+    if stale(x):
+        refresh(x)
+    flags = x.flags
     if isinstance(other, Tensor):
         y = <Tensor>other
+        if stale(y):
+            refresh(y)
     elif not is_number(other):
         y = as_tensor(p, other)
     if y is not None:

@@ -9,9 +9,10 @@ cdef enum:
 cdef enum Flag:
     REQUIRES_GRAD = 1      # a leaf that wants a gradient, or a recorded result
     DUAL = 2               # carries a tangent (forward mode)
-    VIEW = 4               # made as a view of another tensor while recording
+    VIEW = 4               # shares the memory of a base whose history may change
     CONTIGUOUS = 8         # C-contiguous
     DERIVED = 16           # made from tracked inputs inside a user's Op.forward, where recording is off
+    TRACED = 1 | 4         # flags after which a call may have to be recorded
     SLOW = 2 | 16          # flags that send a call down the slow road
 
 cdef class Tensor:
@@ -23,7 +24,7 @@ cdef class Tensor:
     cdef int dtype_id
     cdef unsigned int flags
     cdef int output_number                 # which result of `node` this is
-    cdef unsigned int view_history         # the storage's history when a recorded view was made
+    cdef unsigned int view_history         # the storage's history when the node of a view was right
     cdef Node node                         # None for a leaf
     cdef Tensor base                       # of a view: the tensor that it, or its base in turn, is a view of
     cdef object gradient                   # .grad
@@ -50,9 +51,13 @@ cdef int writable(Tensor x, str op) except -1                                   
 cdef void launch(loop_t loop, int nop, char** data, const int* itemsize, int rank, const Py_ssize_t* shape,
                  const Py_ssize_t** strides, int weight, Py_ssize_t count) noexcept  # run_elementwise, without the GIL if it takes long
 cdef bint same_shape(Tensor x, Tensor y) noexcept
+cdef void become_view(Tensor x, Tensor base) noexcept                               # mark x as a view of base (or of base's base)
 cdef int set_gradient(Tensor x, Tensor g) except -1                                # .grad, without the checks of the property
 cdef int set_extra(Tensor x, str key, object value) except -1
 cdef int leaves_graph(Tensor x, str how) except -1                                 # raises where a number must not leave the graph
+cdef inline bint stale(Tensor x) noexcept:                                         # a view whose base has got a new history
+    return x.flags & VIEW and x.storage.history != x.view_history
+cdef int refresh(Tensor x) except -1                                               # bring a stale view's node up to date
 cdef inline Py_ssize_t* shape_of(Tensor x) noexcept:
     return x.dims
 cdef inline Py_ssize_t* strides_of(Tensor x) noexcept:

@@ -20,7 +20,7 @@ from cgrad.core.dtype cimport (
     DType, ITEMSIZE, KIND, KIND_FLOAT, dtype_object,
 )
 from cgrad.core.storage cimport Storage, new_storage
-from cgrad.core.tape cimport Node, Rest, node_rest, strict_rule, track_graph
+from cgrad.core.tape cimport Node, Rest, node_rest, set_grad_mode, strict_rule, track_graph
 from cgrad.kernels.dispatch cimport cast_loop
 from cgrad.kernels.iterate cimport run_elementwise
 from cgrad.kernels.table cimport (
@@ -53,6 +53,7 @@ cdef unary_operator_t unary_operator = NULL
 cdef object getitem = None
 cdef object setitem = None
 cdef object text = None
+cdef object view_refresher = None
 
 
 cdef int set_operators(binary_operator_t binary, binary_operator_t inplace, unary_operator_t unary) except -1:
@@ -68,6 +69,21 @@ def set_item_access(get, set):
     global getitem, setitem
     getitem = get
     setitem = set
+
+
+def set_view_refresher(function):
+    """Tell how a view whose base was written in place takes its history anew."""
+    global view_refresher
+    view_refresher = function
+
+
+cdef int refresh(Tensor x) except -1:
+    mode = set_grad_mode(True)
+    try:
+        view_refresher(x)
+    finally:
+        set_grad_mode(mode)
+    return 0
 
 
 def set_printer(function):
@@ -260,6 +276,8 @@ cdef class Tensor:
     # ------------------------------------------------------------------ the tape's view of it
     @property
     def requires_grad(self):
+        if stale(self):
+            refresh(self)
         return bool(self.flags & REQUIRES_GRAD)
 
     @requires_grad.setter
@@ -301,10 +319,14 @@ cdef class Tensor:
 
     @property
     def is_leaf(self):
+        if stale(self):
+            refresh(self)
         return self.node is None
 
     @property
     def grad_fn(self):
+        if stale(self):
+            refresh(self)
         return self.node
 
     @property
@@ -771,8 +793,14 @@ cdef Tensor storage_tensor(Storage storage, char* data, int dtype, int rank, con
 
 cdef Tensor view_tensor(Tensor base, int rank, const Py_ssize_t* shape, const Py_ssize_t* strides, Py_ssize_t offset):
     cdef Tensor x = storage_tensor(base.storage, base.data + offset * ITEMSIZE[base.dtype_id], base.dtype_id, rank, shape, strides)
-    x.base = base if base.base is None else base.base
+    become_view(x, base)
     return x
+
+
+cdef void become_view(Tensor x, Tensor base) noexcept:
+    x.base = base if base.base is None else base.base
+    x.flags |= VIEW
+    x.view_history = base.view_history if base.flags & VIEW else x.storage.history
 
 
 cdef Tensor alias_tensor(Tensor x):

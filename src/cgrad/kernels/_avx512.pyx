@@ -10,10 +10,12 @@ include "scalar.pxi"
 include "transcendental.pxi"
 include "elementwise.pxi"
 include "reduce.pxi"
+include "matmul.pxi"
 
 cdef KernelTable kernels
 kernels.isa = b"avx512"
 register_elementwise(&kernels)
 register_reduce(&kernels)
+register_matmul(&kernels)
 
 table = PyCapsule_New(&kernels, b"cgrad.kernels.table", NULL)

@@ -2,6 +2,8 @@
 
 ctypedef void (*body_t)(void* context, Py_ssize_t start, Py_ssize_t stop) noexcept nogil
 
+cdef double BREAK_EVEN        # cost in float additions below which nothing is ever split
+
 # Call body(context, start, stop) for consecutive chunks of [0, n).  `cost` = total work in units of one float addition;
 # below the break-even everything runs on the caller without entering a parallel region.  Chunk borders are multiples of `chunk`
 # and never depend on the number of threads.

@@ -79,6 +79,18 @@ cdef struct ReduceTable:
     ArgLoops args[2][N_DTYPES]
 
 
+# Products in one of the two floating dtypes; strides in BYTES, any; out is C-contiguous.  No extent is 0.
+ctypedef void (*small_product_t)(Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, const char* x, Py_ssize_t x_row, Py_ssize_t x_column,
+                                 const char* y, Py_ssize_t y_row, Py_ssize_t y_column, char* out) noexcept nogil
+ctypedef void (*matrix_vector_t)(Py_ssize_t m, Py_ssize_t k, const char* x, Py_ssize_t x_row, Py_ssize_t x_column,
+                                 const char* y, char* out) noexcept nogil         # y contiguous
+
+
+cdef struct MatmulTable:
+    small_product_t small[2]    # float32, float64
+    matrix_vector_t vector[2]
+
+
 # What one ISA shell hands over.  Each .pxi fills its own part: register_elementwise(&table), register_reduce(&table), ...
 cdef struct KernelTable:
     const char* isa             # "baseline", "avx2", "avx512"
@@ -86,3 +98,4 @@ cdef struct KernelTable:
     ElementwiseKernel elementwise[MAX_KERNELS]
     loop_t casts[N_DTYPES][N_DTYPES]            # [source][target]
     ReduceTable reduce
+    MatmulTable matmul

@@ -1,0 +1,121 @@
+"""Copies, casts, and views of any strides, without derivatives.
+
+Called by ops/casting.py, ops/inplace.py and ops/strided.py with plain tensors; needs the GIL (released inside long copies).
+Next: core/tensor.pyx, whose makers and copies these are.
+"""
+from cgrad.core.dtype cimport DType, ITEMSIZE
+from cgrad.core.tensor cimport (
+    Tensor, cast_tensor, contiguous_tensor, copy_into, copy_tensor, empty_tensor, scalar_tensor,
+    shape_tuple, storage_tensor, view_tensor,
+)
+from cgrad.kernels.table cimport MAX_DIMS
+
+from cgrad.core.forward.reduce import sum as total
+
+
+def cast(Tensor x, DType dtype):
+    """A copy of x with another dtype; x itself if it has it."""
+    return cast_tensor(x, dtype.id)
+
+
+def clone(Tensor x):
+    """A C-contiguous copy."""
+    return copy_tensor(x)
+
+
+def contiguous(Tensor x):
+    """x itself if it is C-contiguous, else a copy that is."""
+    return contiguous_tensor(x)
+
+
+def copy(Tensor target, Tensor source):
+    """Write source, broadcast and cast, into target."""
+    copy_into(target, source)
+    return target
+
+
+def fill(Tensor target, value):
+    """Write one Python number into every element of target."""
+    copy_into(target, scalar_tensor(value, target.dtype_id))
+    return target
+
+
+def base_of(Tensor x):
+    """The tensor that x is a view of, or None."""
+    return x.base
+
+
+def layout_in_base(Tensor x):
+    """Where a view lies in its base: (shape and strides of the base, shape and strides of the view, offset), in elements."""
+    cdef Tensor base = x.base
+    return (shape_tuple(base.rank, base.dims), shape_tuple(base.rank, base.dims + base.rank),
+            shape_tuple(x.rank, x.dims), shape_tuple(x.rank, x.dims + x.rank), (x.data - base.data) // ITEMSIZE[x.dtype_id])
+
+
+cdef Tensor with_layout(int dtype, tuple shape, tuple strides):
+    """A fresh tensor with a shape and strides that fill a block of memory (C order if they have gaps or overlap)."""
+    cdef Py_ssize_t dims[MAX_DIMS]
+    cdef Py_ssize_t steps[MAX_DIMS]
+    cdef Py_ssize_t count = 1, low = 0, high = 0
+    cdef int k, rank = len(shape)
+    cdef Tensor block
+    for k in range(rank):
+        dims[k] = shape[k]
+        steps[k] = strides[k]
+        count *= dims[k]
+        if dims[k] > 0:
+            if steps[k] > 0:
+                high += (dims[k] - 1) * steps[k]
+            else:
+                low += (dims[k] - 1) * steps[k]
+    if count == 0:
+        return empty_tensor(dtype, rank, dims)
+    high = high - low + 1
+    block = empty_tensor(dtype, 1, &high)
+    return storage_tensor(block.storage, block.data - low * ITEMSIZE[dtype], dtype, rank, dims, steps)
+
+
+cdef Tensor window(Tensor x, tuple shape, tuple strides, Py_ssize_t offset):
+    cdef Py_ssize_t dims[MAX_DIMS]
+    cdef Py_ssize_t steps[MAX_DIMS]
+    cdef int k
+    for k in range(len(shape)):
+        dims[k] = shape[k]
+        steps[k] = strides[k]
+    return view_tensor(x, len(shape), dims, steps, offset)
+
+
+def take_window(Tensor x, tuple layout):
+    """The elements of x where a view of that layout has them: a view of x if x is laid out as the base, else of a copy."""
+    base_shape, base_strides, shape, strides, offset = layout
+    cdef Tensor source = x
+    if shape_tuple(x.rank, x.dims + x.rank) != base_strides:
+        source = with_layout(x.dtype_id, base_shape, base_strides)
+        copy_into(source, x)
+    return window(source, shape, strides, offset)
+
+
+def put_window(Tensor x, Tensor value, tuple layout):
+    """A copy of x with value written where a view of that layout has its elements."""
+    base_shape, base_strides, shape, strides, offset = layout
+    cdef Tensor out = with_layout(x.dtype_id, base_shape, base_strides)
+    copy_into(out, x)
+    copy_into(window(out, shape, strides, offset), value)
+    out.storage.version = 0
+    return out
+
+
+def spread_window(Tensor g, tuple layout):
+    """The adjoint of take_window: zeros laid out as the base, with g added where the view has its elements."""
+    base_shape, base_strides, shape, strides, offset = layout
+    cdef Tensor out = with_layout(g.dtype_id, base_shape, base_strides)
+    cdef int k
+    copy_into(out, scalar_tensor(0, g.dtype_id))
+    # Axes of stride 0 show one element many times: their gradients add up.
+    axes = tuple([k for k in range(len(shape)) if strides[k] == 0 and shape[k] > 1])
+    if axes:
+        g = total(g, axes, True)
+        shape = tuple([1 if k in axes else n for k, n in enumerate(shape)])
+    copy_into(window(out, shape, strides, offset), g)
+    out.storage.version = 0
+    return out

@@ -1,0 +1,141 @@
+"""Changing the dtype, and copying.
+
+A cast is linear; the engine casts gradients back to the dtype of the input, so the rules only pass them on.  Next: inplace.py.
+"""
+
+from cgrad.core import dtype as dtypes
+from cgrad.core.forward import copy as forward
+from cgrad.core.tensor import Tensor, register_method
+from cgrad.ops.define import LINEAR, define, public
+
+_cast = define("astype", forward=forward.cast, inputs=("x",), options=("dtype",), vjp=lambda g: g, kind=LINEAR, public=False)
+_clone = define("clone", forward=forward.clone, inputs=("x",), vjp=lambda g: g, kind=LINEAR, public=False)
+_contiguous = define("contiguous", forward=forward.contiguous, inputs=("x",), vjp=lambda g: g, kind=LINEAR, public=False)
+
+
+@public
+def astype(x, dtype, *, copy=True):
+    """A tensor with another dtype.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape and dtype.
+    dtype : DType
+        What the result has; NumPy dtypes, names and Python's bool, int, float are understood.
+    copy : bool
+        Whether `x` is copied even if it has the dtype already.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape.
+
+    Notes
+    -----
+    Floats become integers by cutting towards 0; NaN becomes 0, and what is out of range the nearest number in range.
+    Gradient: ``g``, cast back; none through integers and bools.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.astype(cg.tensor([1.7, -1.7]), cg.int64)
+    tensor([ 1, -1])
+    """
+    dtype = dtypes.as_dtype(dtype)
+    if x.dtype is dtype:
+        return _clone(x) if copy else x
+    return _cast(x, dtype)
+
+
+@public
+def clone(x):
+    """A copy with memory of its own, in C order.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape and dtype.
+
+    Returns
+    -------
+    Tensor
+
+    Notes
+    -----
+    Gradient: ``g``.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> x = cg.tensor([1.0, 2.0])
+    >>> cg.clone(x).data_ptr() == x.data_ptr()
+    False
+    """
+    return _clone(x)
+
+
+@public
+def contiguous(x):
+    """The tensor itself if its elements lie in C order, else a copy where they do.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape and dtype.
+
+    Returns
+    -------
+    Tensor
+
+    Notes
+    -----
+    Gradient: ``g``.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.contiguous(cg.zeros(2, 3).T).is_contiguous()
+    True
+    """
+    return x if x.is_contiguous() else _contiguous(x)
+
+
+def _to(x, *args, dtype=None, copy=False):
+    """The tensor with another dtype (``x.to(cg.float64)``) or that of another tensor (``x.to(other)``).
+
+    Parameters
+    ----------
+    *args : DType, Tensor or "cpu"
+        What to take the dtype from; the device ``"cpu"`` changes nothing.
+    dtype : DType, optional
+    copy : bool
+        Whether to copy even if nothing changes.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.zeros(2).to(cg.float64).dtype
+    cgrad.float64
+    """
+    for value in args:
+        if isinstance(value, Tensor):
+            dtype = value.dtype
+        elif value == "cpu":
+            continue
+        elif isinstance(value, str) and value in ("cuda", "mps", "gpu"):
+            raise ValueError(f"to: there is no device {value!r}, cgrad computes on the CPU")
+        else:
+            dtype = value
+    return (clone(x) if copy else x) if dtype is None else astype(x, dtype, copy=copy)
+
+
+register_method("to", _to)
+register_method("type_as", lambda x, other: astype(x, other.dtype, copy=False))
+for _name, _dtype in {"float": dtypes.float32, "double": dtypes.float64, "long": dtypes.int64, "int": dtypes.int32, "short": dtypes.int16,
+                      "bool": dtypes.bool_}.items():
+    def _method(x, dtype=_dtype):
+        return astype(x, dtype, copy=False)
+    _method.__name__ = _name
+    _method.__doc__ = f"The tensor as {_dtype.name}.\n\nExamples\n--------\n>>> import cgrad as cg\n>>> cg.ones(1).{_name}().dtype\n{_dtype!r}\n"
+    register_method(_name, _method)

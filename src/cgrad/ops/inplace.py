@@ -1,0 +1,157 @@
+"""Methods that change a tensor in place: ``x.add_(y)``, ``x.zero_()``, ``x.exp_()``.
+
+Outside the graph they write into the memory and bump its version.  Inside, the result is recorded as usual and the tensor takes
+its value and history; writes through views reach the base (strided.py).  Next: wiring.py.
+"""
+
+from cgrad.core import primitive
+from cgrad.core.forward import copy as forward
+from cgrad.core.tape import is_grad_enabled
+from cgrad.core.tensor import Tensor, register_method
+from cgrad.ops import activation, arithmetic, compare, elementwise
+from cgrad.ops.arguments import as_tensor
+from cgrad.ops.creation import zeros_like
+from cgrad.ops.define import LINEAR, define
+
+_replace = define("copy", forward=lambda x, y: forward.copy(forward.clone(x), y), inputs=("x", "y"), kind=LINEAR,
+                  vjp=(lambda g: zeros_like(g), lambda g: g), public=False)
+
+
+def _recording(x, *others):
+    tracked = x.requires_grad or any(isinstance(y, Tensor) and y.requires_grad for y in others)
+    return tracked and is_grad_enabled()
+
+
+def copy_(x, source):
+    """Write the values of another tensor into this one.
+
+    Parameters
+    ----------
+    source : Tensor, array or number
+        Broadcast to the shape and cast to the dtype of the tensor.
+
+    Returns
+    -------
+    Tensor
+        The tensor itself.
+
+    Notes
+    -----
+    Gradient: 0 to what was overwritten, ``g`` to the source.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.zeros(2).copy_(cg.tensor([1.0, 2.0]))
+    tensor([1., 2.])
+    """
+    source = as_tensor("copy_", source)
+    primitive.check_inplace_target(x, "copy_", source)
+    if _recording(x, source):
+        return primitive.write_inplace(x, _replace(x, source))
+    return forward.copy(x, source.detach())
+
+
+def fill_(x, value):
+    """Write one number into every element.
+
+    Parameters
+    ----------
+    value : number or 0-d Tensor
+
+    Returns
+    -------
+    Tensor
+        The tensor itself.
+
+    Notes
+    -----
+    Gradient: 0 to what was overwritten.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.zeros(2).fill_(7.0)
+    tensor([7., 7.])
+    """
+    if isinstance(value, Tensor):
+        if value.ndim:
+            raise ValueError(f"fill_: the value must be a number or a 0-d tensor, got shape {value.shape}")
+        return copy_(x, value)
+    primitive.check_inplace_target(x, "fill_")
+    if _recording(x):
+        return copy_(x, as_tensor("fill_", value))
+    return forward.fill(x, value)
+
+
+def zero_(x):
+    """Write 0 into every element.
+
+    Returns
+    -------
+    Tensor
+        The tensor itself.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.ones(2).zero_()
+    tensor([0., 0.])
+    """
+    return fill_(x, 0)
+
+
+def detach_(x):
+    """Take the tensor itself out of the graph: it becomes a leaf that does not require grad.
+
+    Returns
+    -------
+    Tensor
+        The tensor itself.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> y = cg.ones(2, requires_grad=True) * 2
+    >>> y.detach_().requires_grad
+    False
+    """
+    return primitive.forget_history(x)
+
+
+def _inplace(function, name):
+    def method(x, *args, **kwargs):
+        if kwargs:
+            return primitive.inplace(lambda x: function(x, *args, **kwargs), x)
+        return primitive.inplace(function, x, *args)
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"`{function.__name__}` written into the tensor itself, which is returned.  Gradient: that of `{function.__name__}`."
+    return method
+
+
+for _function in (copy_, fill_, zero_, detach_):
+    register_method(_function.__name__, _function)
+
+_FAMILIES = {
+    arithmetic: ["add", "subtract", "multiply", "divide", "negative", "absolute", "sign", "square", "reciprocal", "power", "floor_divide",
+                 "remainder", "fmod", "lerp", "addcmul", "addcdiv", "maximum", "minimum"],
+    elementwise: ["sqrt", "rsqrt", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "sinh",
+                  "cosh", "tanh", "asinh", "acosh", "atanh", "sigmoid", "erf", "erfc", "floor", "ceil", "trunc", "round", "nan_to_num"],
+    activation: ["relu"],
+    compare: ["clip", "clamp_min", "clamp_max", "logical_not", "logical_and", "logical_or", "logical_xor", "bitwise_not", "bitwise_and",
+              "bitwise_or", "bitwise_xor"],
+}
+
+
+def _register():
+    from cgrad.ops import aliases
+    for module, names in _FAMILIES.items():
+        for name in names:
+            function = getattr(module, name, None)
+            if function is None:
+                continue
+            for spelling in (name, *aliases.NAMES.get(name, ())):
+                register_method(spelling + "_", _inplace(function, spelling + "_"))
+
+
+_register()

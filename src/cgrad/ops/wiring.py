@@ -1,0 +1,27 @@
+"""Connect the core to the operations: what the engine adds gradients with, what operators, indexing and printing call."""
+
+from types import SimpleNamespace
+
+from cgrad import printing
+from cgrad.core import convert, engine, forward_mode, primitive, tensor
+from cgrad.ops import arithmetic, casting, creation, indexing, inplace, matmul, shape, strided
+from cgrad.ops.define import set_symbol
+
+
+def _sum_to(g, target):
+    """`g` summed over the axes along which something of shape `target` was broadcast, recorded."""
+    lead = g.ndim - len(target)
+    axes = tuple(k for k in range(g.ndim) if k < lead or target[k - lead] != g.shape[k])
+    return g.sum(axes, keepdims=True).reshape(target) if axes else g.reshape(target)
+
+
+engine.set_engine_functions(arithmetic.add.primitive.function, casting._cast, _sum_to)
+forward_mode.set_forward_functions(SimpleNamespace(
+    add=arithmetic.add.primitive.function, broadcast_to=shape.broadcast_to, cast=casting._cast, zeros_like=creation.zeros_like,
+    positive=casting._clone))
+primitive.set_converter(convert.tensor_from)
+primitive.set_inplace_helpers(casting._cast, strided.write_view)
+tensor.set_item_access(indexing.getitem, indexing.setitem)
+tensor.set_printer(printing.text)
+set_symbol("@", matmul.matmul)
+assert inplace
