@@ -367,3 +367,6 @@ row("linear", lambda x, w, b=0.0: x @ w.T + b,
      Sample(Draw((2, 3)), Draw((4, 3))), Sample(Draw((2, 3)), Draw((3,)), Draw(())), Sample(Draw((0, 3)), Draw((4, 3)), Draw((4,)))])
 
 # ------------------------------------------------------------------------------- joining, indexing and other families below
+
+# Public functions of the ops layer that are no operations on numbers: creation, random numbers, dtypes and copies.
+NO_ROW = set()
