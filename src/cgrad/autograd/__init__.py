@@ -1,0 +1,25 @@
+"""Gradients of recorded computations: grad, backward, the switches of recording, checks, checkpoints.
+
+Examples
+--------
+>>> import cgrad as cg
+>>> x = cg.tensor([1.0, 2.0], requires_grad=True)
+>>> cg.autograd.grad((x ** 2).sum(), x)
+(tensor([2., 4.]),)
+"""
+from cgrad.autograd.checkpoint import checkpoint
+from cgrad.autograd.grad import backward, grad
+from cgrad.autograd.mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
+
+__all__ = ["backward", "checkpoint", "enable_grad", "grad", "gradcheck", "gradgradcheck", "is_grad_enabled", "no_grad", "set_grad_enabled"]
+
+
+def __getattr__(name):
+    # Loaded when asked for: only tests need them.
+    if name in ("gradcheck", "gradgradcheck", "GradcheckError"):
+        import importlib
+        module = importlib.import_module("cgrad.autograd.gradcheck")
+        for each in ("gradcheck", "gradgradcheck", "GradcheckError"):
+            globals()[each] = getattr(module, each)
+        return globals()[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

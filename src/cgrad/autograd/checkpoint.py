@@ -1,0 +1,127 @@
+"""checkpoint: forget what a function computed on the way, and compute it again in backward."""
+from __future__ import annotations
+
+import cgrad as cg
+from cgrad.autograd.dual import gradients
+from cgrad.core.forward_mode import highest_level
+from cgrad.core.graph import sources
+from cgrad.core.primitive import record_custom
+from cgrad.core.tape import is_grad_enabled, latest_sequence, swap_grad_enabled
+from cgrad.core.tensor import Tensor
+from cgrad.tree import flatten, unflatten
+
+__all__ = ["checkpoint"]
+
+
+def checkpoint(function, *args, use_reentrant=None, preserve_rng_state=True, **kwargs):
+    """Call a function without keeping its intermediate results; backward calls it again to get them.
+
+    Trades time (one more forward) for memory (inputs and outputs are all that is kept).
+
+    Parameters
+    ----------
+    function : callable
+        Must compute the same when called again. Parameters that it reaches by itself, such as those of a module, get
+        their gradients; intermediate results computed elsewhere must be passed as arguments.
+    *args, **kwargs
+        Its arguments, tensors or trees of tensors among them.
+    use_reentrant
+        Accepted for likeness with PyTorch; there is one way only.
+    preserve_rng_state : bool, default True
+        Draw the same random numbers in both calls.
+
+    Returns
+    -------
+    What the function returns.
+
+    Raises
+    ------
+    RuntimeError
+        If the function uses an intermediate result that is not among its arguments; in backward, if an argument was changed in place.
+
+    Notes
+    -----
+    May be nested, and differentiated to any order.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> x = cg.tensor([0.0, 1.0], requires_grad=True)
+    >>> y = cg.checkpoint(lambda x: cg.exp(cg.sin(x)), x)
+    >>> y.sum().backward()
+    >>> x.grad
+    tensor([1.0000, 1.2534])
+    """
+    leaves, shape = flatten([list(args), kwargs])
+    tensors = [x for x in leaves if isinstance(x, Tensor)]
+    if not is_grad_enabled() or highest_level(tensors):
+        return function(*args, **kwargs)
+    call = _Recomputation(function, leaves, shape, cg.random.get_state() if preserve_rng_state else None)
+    since = latest_sequence()
+    inputs, out = call.run(connected=False)
+    results, out_shape = flatten(out)
+    call.tracked = [k for k, y in enumerate(results) if isinstance(y, Tensor) and y.requires_grad]
+    if not call.tracked:
+        return out
+    others, older = sources([results[k] for k in call.tracked], inputs.values(), since)
+    if older:
+        raise RuntimeError(f"checkpoint: the function uses a result of {older[0]!r} that is not among its arguments; pass it as an argument, "
+                           "so that its gradient can be handed on")
+    call.others = others
+    recorded = record_custom(call, tuple([leaves[i] for i in inputs] + others), tuple([results[k].detach() for k in call.tracked]))
+    for k, y in zip(call.tracked, recorded):
+        results[k] = y
+    return unflatten(out_shape, results)
+
+
+class _Recomputation:
+    """One checkpointed call as the tape keeps it."""
+
+    name = "checkpoint"
+
+    def __init__(self, function, leaves, shape, random_state):
+        self.function, self.leaves, self.shape, self.random_state = function, leaves, shape, random_state
+        self.versions = {i: x._version for i, x in enumerate(leaves) if isinstance(x, Tensor)}
+
+    def run(self, connected):
+        """Call the function on tensors of its own; returns them by place, and the result.
+
+        With `connected` they are computed from the arguments, so that the result can be differentiated again.
+        """
+        leaves = list(self.leaves)
+        inputs = {}
+        for i, x in enumerate(leaves):
+            if isinstance(x, Tensor) and x.requires_grad:
+                leaves[i] = inputs[i] = cg.positive(x) if connected else x.detach().requires_grad_()
+        args, kwargs = unflatten(self.shape, leaves)
+        return inputs, self.function(*args, **kwargs)
+
+    def backward(self, grads, create_graph):
+        """The gradients of the inputs; called by the engine."""
+        for i, version in self.versions.items():
+            if self.leaves[i]._version != version:
+                raise RuntimeError(f"checkpoint: a tensor of shape {tuple(self.leaves[i].shape)} among the arguments has been changed in place since "
+                                   "the call, so it cannot be repeated; change a copy instead (x.clone())")
+        mode = swap_grad_enabled(True)
+        state = None
+        try:
+            if self.random_state is not None:
+                state = cg.random.get_state()
+                cg.random.set_state(self.random_state)
+            inputs, out = self.run(create_graph)
+        finally:
+            if state is not None:
+                cg.random.set_state(state)
+            swap_grad_enabled(mode)
+        results, _ = flatten(out)
+        again = [k for k, y in enumerate(results) if isinstance(y, Tensor) and y.requires_grad]
+        if again != self.tracked:
+            raise RuntimeError(f"checkpoint: called again, the function returned other tensors that require grad (numbers {again}) "
+                               f"than at first ({self.tracked})")
+        grads = grads if isinstance(grads, tuple) else (grads,)
+        pairs = [(results[k], g) for k, g in zip(self.tracked, grads) if g is not None]
+        mode = swap_grad_enabled(create_graph)
+        try:
+            return gradients(tuple([y for y, _ in pairs]), tuple([g for _, g in pairs]), [*inputs.values(), *self.others], create_graph, create_graph)
+        finally:
+            swap_grad_enabled(mode)

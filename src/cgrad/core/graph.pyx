@@ -1,0 +1,50 @@
+"""Looking at a recorded graph without running it: what did results depend on?
+
+Used by the transformations of cgrad.func and by checkpoint.  Needs the GIL; walks with a stack of its own, so depth is no matter.
+Next: engine.pyx, which runs graphs.
+"""
+from cgrad.core.tape cimport Node, node_edge
+from cgrad.core.tape import latest_sequence
+from cgrad.core.tensor cimport REQUIRES_GRAD, Tensor
+
+
+def sources(results, known, unsigned long long since=0, bint first=False):
+    """The leaves that tensors were computed from, and the nodes older than `since` at which the walk stops.
+
+    Leaves in `known` are left out.  With `first`, the walk ends when it has found something.
+    """
+    cdef set seen = set()
+    cdef set skip = {id(x) for x in known}
+    cdef list stack = []
+    cdef list leaves = []
+    cdef list older = []
+    cdef Node node
+    cdef Tensor x
+    cdef int i
+    for result in results:
+        x = <Tensor?>result
+        if x.flags & REQUIRES_GRAD:
+            stack.append(x.node if x.node is not None else x)
+    while stack:
+        top = stack.pop()
+        if isinstance(top, Tensor):
+            if id(top) not in skip:
+                skip.add(id(top))
+                leaves.append(top)
+                if first:
+                    break
+            continue
+        if top in seen:
+            continue
+        seen.add(top)
+        node = <Node>top
+        if node.sequence <= since:
+            older.append(node)
+            if first:
+                break
+            continue
+        for i in range(node.n_inputs):
+            edge = node_edge(node, i)
+            if edge is not None:
+                stack.append(edge)
+    return leaves, older

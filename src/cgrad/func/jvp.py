@@ -1,0 +1,65 @@
+"""jvp: the value of a function and its derivative along a direction (forward mode)."""
+from __future__ import annotations
+
+from cgrad.core.forward_mode import enter_level, exit_level, make_dual, unpack_dual
+from cgrad.core.tensor import Tensor
+from cgrad.func.arguments import Picked, split_aux, tensors_of
+from cgrad.ops.creation import zeros_like
+from cgrad.tree import flatten, tree_map, unflatten
+
+__all__ = ["jvp"]
+
+
+def jvp(func, primals, tangents, has_aux=False):
+    """The value of `func` and its Jacobian times a vector, in one forward pass and without keeping intermediate results.
+
+    Parameters
+    ----------
+    func : callable
+        Returns a tensor or a tree of tensors, or with `has_aux` the pair (output, anything).
+    primals : tuple
+        The arguments, each a tensor or a tree of tensors.
+    tangents : tuple
+        The direction, in the shape of `primals`.
+    has_aux : bool, default False
+
+    Returns
+    -------
+    output, tangent : Tensor or tree
+        And aux with `has_aux`.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.func.jvp(lambda x: x ** 2, (cg.tensor([1.0, 2.0]),), (cg.tensor([1.0, 10.0]),))
+    (tensor([1., 4.]), tensor([ 2., 40.]))
+    """
+    if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
+        raise TypeError("jvp: primals and tangents must be tuples, one entry for each argument; for one argument write (x,) and (t,)")
+    directions, shape = flatten(list(tangents))
+    picked = Picked("jvp", func, primals, {}, tuple(range(len(primals))))
+    if len(directions) != len(picked.tensors) or shape != picked.shape:
+        raise ValueError(f"jvp: the tangents must have the structure of the primals: {len(picked.tensors)} tensors, got {len(directions)}")
+    for t in directions:
+        if not isinstance(t, Tensor):
+            raise TypeError(f"jvp: tangents must be tensors, got {type(t).__name__}")
+    results, moved, out_shape, aux = push("jvp", picked, directions, has_aux)
+    output, tangent = unflatten(out_shape, results), unflatten(out_shape, moved)
+    return (output, tangent, aux) if has_aux else (output, tangent)
+
+
+def push(name, picked, directions, has_aux):
+    """Call the picked function on dual tensors; returns (results, tangents, shape of the output, aux)."""
+    level = enter_level()
+    try:
+        inputs = [make_dual(x, t, level) for x, t in zip(picked.tensors, directions)]
+        out, aux = split_aux(name, picked.call(inputs), has_aux)
+        pairs, shape = [], None
+        leaves, shape = tensors_of(name, out)
+        for y in leaves:
+            y, t = unpack_dual(y, level)
+            pairs.append((y, zeros_like(y) if t is None else t))
+        aux = tree_map(lambda x: unpack_dual(x, level)[0], aux)
+    finally:
+        exit_level(level)
+    return [y for y, _ in pairs], [t for _, t in pairs], shape, aux

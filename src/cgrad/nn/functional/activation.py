@@ -1,0 +1,219 @@
+"""Activation functions with PyTorch's signatures: those of `cgrad` and the switch `inplace`.
+
+The formulas, their gradients and their values at kinks are in `ops/activation.py` and `ops/softmax.py`.
+"""
+from __future__ import annotations
+
+import cgrad as cg
+from cgrad.ops.activation import gelu, logsigmoid, sigmoid, softplus, softsign, tanhshrink
+from cgrad.ops.elementwise import tanh
+
+__all__ = [
+    "celu", "elu", "gelu", "hardsigmoid", "hardswish", "hardtanh", "leaky_relu", "log_softmax", "logsigmoid", "mish", "relu", "relu6",
+    "selu", "sigmoid", "silu", "softmax", "softmin", "softplus", "softsign", "tanh", "tanhshrink",
+]
+
+
+def relu(input, inplace=False):
+    """Rectified linear unit, ``max(x, 0)``.
+
+    Parameters
+    ----------
+    input : Tensor
+    inplace : bool, default False
+        Write the result into `input`.
+
+    Notes
+    -----
+    The gradient at 0 is 0. NaN stays NaN.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.nn.functional.relu(cg.tensor([-1.0, 0.0, 2.0]))
+    tensor([0., 0., 2.])
+    """
+    out = cg.relu(input)
+    return input.copy_(out) if inplace else out
+
+
+def relu6(input, inplace=False):
+    """``min(max(x, 0), 6)``.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.nn.functional.relu6(cg.tensor([-1.0, 3.0, 8.0]))
+    tensor([0., 3., 6.])
+    """
+    out = cg.relu6(input)
+    return input.copy_(out) if inplace else out
+
+
+def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
+    """``min(max(x, min_val), max_val)``; the gradient is 0 at both corners.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.nn.functional.hardtanh(cg.tensor([-3.0, 0.5, 2.0]))
+    tensor([-1.0000,  0.5000,  1.0000])
+    """
+    out = cg.hardtanh(input, min_val, max_val)
+    return input.copy_(out) if inplace else out
+
+
+def leaky_relu(input, negative_slope=0.01, inplace=False):
+    """``x`` where positive, ``negative_slope * x`` elsewhere.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.nn.functional.leaky_relu(cg.tensor([-1.0, 2.0]), 0.1)
+    tensor([-0.1000,  2.0000])
+    """
+    out = cg.leaky_relu(input, negative_slope)
+    return input.copy_(out) if inplace else out
+
+
+def elu(input, alpha=1.0, inplace=False):
+    """Exponential linear unit: ``x`` where positive, ``alpha * (exp(x) - 1)`` elsewhere.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.nn.functional.elu(cg.tensor([-1.0, 2.0]))
+    tensor([-0.6321,  2.0000])
+    """
+    out = cg.elu(input, alpha)
+    return input.copy_(out) if inplace else out
+
+
+def celu(input, alpha=1.0, inplace=False):
+    """Continuously differentiable ELU: ``max(x, 0) + min(alpha * (exp(x / alpha) - 1), 0)``.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.nn.functional.celu(cg.tensor([-1.0, 2.0]), alpha=2.0)
+    tensor([-0.7869,  2.0000])
+    """
+    out = cg.celu(input, alpha)
+    return input.copy_(out) if inplace else out
+
+
+def selu(input, inplace=False):
+    """Self-normalising ELU with the constants of Klambauer et al. (2017).
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.nn.functional.selu(cg.tensor([-1.0, 2.0]))
+    tensor([-1.1113,  2.1014])
+    """
+    out = cg.selu(input)
+    return input.copy_(out) if inplace else out
+
+
+def silu(input, inplace=False):
+    """Sigmoid linear unit (swish), ``x * sigmoid(x)``.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.nn.functional.silu(cg.tensor([-1.0, 0.0, 1.0]))
+    tensor([-0.2689,  0.0000,  0.7311])
+    """
+    out = cg.silu(input)
+    return input.copy_(out) if inplace else out
+
+
+def mish(input, inplace=False):
+    """``x * tanh(softplus(x))``.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.nn.functional.mish(cg.tensor([-1.0, 0.0, 1.0]))
+    tensor([-0.3034,  0.0000,  0.8651])
+    """
+    out = cg.mish(input)
+    return input.copy_(out) if inplace else out
+
+
+def hardsigmoid(input, inplace=False):
+    """``relu6(x + 3) / 6``.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.nn.functional.hardsigmoid(cg.tensor([-4.0, 0.0, 4.0]))
+    tensor([0.0000, 0.5000, 1.0000])
+    """
+    out = cg.hardsigmoid(input)
+    return input.copy_(out) if inplace else out
+
+
+def hardswish(input, inplace=False):
+    """``x * relu6(x + 3) / 6``.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.nn.functional.hardswish(cg.tensor([0.0, 1.0, 4.0]))
+    tensor([0.0000, 0.6667, 4.0000])
+    """
+    out = cg.hardswish(input)
+    return input.copy_(out) if inplace else out
+
+
+def softmax(input, dim=None, dtype=None):
+    """``exp(x) / sum(exp(x))`` along an axis, without overflow.
+
+    Parameters
+    ----------
+    input : Tensor
+    dim : int
+        The axis along which the results sum to 1. It must be given.
+    dtype : dtype, optional
+        Convert the input first.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.nn.functional.softmax(cg.tensor([1.0, 2.0, 3.0]), dim=0)
+    tensor([0.0900, 0.2447, 0.6652])
+    """
+    return cg.softmax(input, dim, dtype)
+
+
+def softmin(input, dim=None, dtype=None):
+    """``softmax(-x)`` along an axis, which must be given.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.nn.functional.softmin(cg.tensor([1.0, 2.0, 3.0]), dim=0)
+    tensor([0.6652, 0.2447, 0.0900])
+    """
+    return cg.softmax(-input, dim, dtype)
+
+
+def log_softmax(input, dim=None, dtype=None):
+    """``x - log(sum(exp(x)))`` along an axis, without overflow.
+
+    Parameters
+    ----------
+    input : Tensor
+    dim : int
+        The axis along which the exponentials of the results sum to 1. It must be given.
+    dtype : dtype, optional
+        Convert the input first.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.nn.functional.log_softmax(cg.tensor([1000.0, 0.0]), dim=0)
+    tensor([    0., -1000.])
+    """
+    return cg.log_softmax(input, dim, dtype)

@@ -1,0 +1,244 @@
+"""Losses of classification: classes by index or by probability, and independent yes/no questions."""
+from __future__ import annotations
+
+import cgrad as cg
+from cgrad.nn.functional.loss import check_same_shape, reduced
+
+__all__ = ["binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy", "nll_loss"]
+
+
+def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean", label_smoothing=0.0):
+    """Negative log-likelihood of the targets under ``softmax(input)``.
+
+    Parameters
+    ----------
+    input : Tensor, shape (C,), (N, C) or (N, C, d1, ...)
+        Logits: any real numbers, no softmax applied.
+    target : Tensor
+        Class indices (integers) of shape (), (N,) or (N, d1, ...), or class probabilities (floating) of the shape of `input`.
+    weight : Tensor, shape (C,), optional
+        A weight for each class.
+    ignore_index : int, default -100
+        Targets with this index contribute neither loss nor gradient.
+    reduction : {"mean", "sum", "none"}
+        "mean" divides by the sum of the weights of the targets, without the ignored ones.
+    label_smoothing : float, default 0
+        In [0, 1]: mixes the targets with the uniform distribution.
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not fit.
+    IndexError
+        If a class index is not in [0, C).
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> logits = cg.tensor([[2.0, 1.0, 0.0], [0.0, 0.0, 0.0]], requires_grad=True)
+    >>> loss = cg.nn.functional.cross_entropy(logits, cg.tensor([0, 2]))
+    >>> loss.item()
+    0.753...
+    >>> loss.backward()
+    >>> logits.grad[1]
+    tensor([ 0.1667,  0.1667, -0.3333])
+    """
+    name = "cross_entropy"
+    reduction = _old_spelling(size_average, reduce, reduction)
+    if not 0.0 <= label_smoothing <= 1.0:
+        raise ValueError(f"{name}: label_smoothing must lie in [0, 1], got {label_smoothing}")
+    axis = _class_axis(name, input)
+    weight = _class_weight(name, input.shape[axis], weight)
+    log_p = cg.log_softmax(input, axis)
+    if not target.dtype.is_floating_point:
+        return _by_index(name, log_p, target, axis, weight, ignore_index, reduction, label_smoothing)
+    if input.shape != target.shape:
+        raise ValueError(f"{name}: class probabilities must have the shape of the input, got {tuple(input.shape)} and {tuple(target.shape)}; "
+                         "class indices must be integers")
+    if label_smoothing:
+        target = target * (1.0 - label_smoothing) + label_smoothing / input.shape[axis]
+    if weight is not None:
+        target = target * _along(weight, axis, input.ndim)
+    loss = -(log_p * target).sum(axis)
+    return reduced(name, loss, reduction)
+
+
+def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean"):
+    """Negative log-likelihood of class indices under given log-probabilities.
+
+    Parameters
+    ----------
+    input : Tensor, shape (C,), (N, C) or (N, C, d1, ...)
+        Log-probabilities, as from `log_softmax`.
+    target : Tensor of integers, shape (), (N,) or (N, d1, ...)
+    weight, ignore_index, reduction
+        As for `cross_entropy`.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> log_p = cg.log(cg.tensor([[0.5, 0.5], [0.25, 0.75]]))
+    >>> cg.nn.functional.nll_loss(log_p, cg.tensor([0, 1]), reduction="none")
+    tensor([0.6931, 0.2877])
+    """
+    axis = _class_axis("nll_loss", input)
+    weight = _class_weight("nll_loss", input.shape[axis], weight)
+    return _by_index("nll_loss", input, target, axis, weight, ignore_index, _old_spelling(size_average, reduce, reduction), 0.0)
+
+
+def _by_index(name, log_p, target, axis, weight, ignore_index, reduction, smoothing):
+    """The losses of classes given by index, from log-probabilities."""
+    if reduction not in ("mean", "sum", "none"):
+        raise ValueError(f'{name}: reduction must be "mean", "sum" or "none", got {reduction!r}')
+    n_classes = log_p.shape[axis]
+    target, counted = _check_target(name, log_p, target, axis, n_classes, ignore_index)
+    picked = cg.take_along_axis(log_p, target.reshape(*target.shape[:axis], 1, *target.shape[axis:]), axis).squeeze(axis)
+    loss = -picked
+    share = None                                     # the weight of each target in the mean
+    if weight is not None:
+        share = weight[target]
+        loss = loss * share
+    if counted is not None:
+        loss = cg.where(counted, loss, 0.0)          # selected, not multiplied: an ignored -inf leaves no NaN
+        share = counted.astype(log_p.dtype) if share is None else cg.where(counted, share, 0.0)
+    if smoothing:
+        spread = -(log_p if weight is None else log_p * _along(weight, axis, log_p.ndim)).sum(axis)
+        if counted is not None:
+            spread = cg.where(counted, spread, 0.0)
+        loss = loss * (1.0 - smoothing) + spread * (smoothing / n_classes)
+    if reduction == "mean" and share is not None:
+        return loss.sum() / share.sum()
+    return reduced(name, loss, reduction)
+
+
+def _check_target(name, log_p, target, axis, n_classes, ignore_index):
+    """The targets, safe to index with, and a mask of those that count (None if all do)."""
+    shape = log_p.shape[:axis] + log_p.shape[axis + 1:]
+    if target.shape != shape:
+        raise ValueError(f"{name}: for an input of shape {tuple(log_p.shape)} the class indices must have shape {tuple(shape)}, "
+                         f"got {tuple(target.shape)}")
+    if target.dtype == cg.bool or target.dtype.is_floating_point:
+        raise TypeError(f"{name}: class indices must be integers, got {target.dtype}")
+    if target.size == 0:
+        return target, None
+    low, high, counted = target.min().item(), target.max().item(), None
+    if low <= ignore_index <= high:
+        counted = target != ignore_index
+        if bool(counted.all().item()):
+            counted = None
+        else:
+            target = cg.where(counted, target, 0)
+            low, high = target.min().item(), target.max().item()
+    if low < 0 or high >= n_classes:
+        raise IndexError(f"{name}: class indices must lie in [0, {n_classes}) or be ignore_index={ignore_index}, "
+                         f"got {low if low < 0 else high}")
+    return target, counted
+
+
+def _class_axis(name, input):
+    if input.ndim == 0:
+        raise ValueError(f"{name}: the input must have a class axis: shape (C,), (N, C) or (N, C, d1, ...), got ()")
+    if not input.dtype.is_floating_point:
+        raise TypeError(f"{name}: the input must be floating point, got {input.dtype}")
+    return 0 if input.ndim == 1 else 1
+
+
+def _class_weight(name, n_classes, weight):
+    if weight is not None and weight.shape != (n_classes,):
+        raise ValueError(f"{name}: weight must have one element for each of {n_classes} classes, got shape {tuple(weight.shape)}")
+    return weight
+
+
+def _along(vector, axis, ndim):
+    return vector.reshape(*[-1 if i == axis else 1 for i in range(ndim)])
+
+
+def _old_spelling(size_average, reduce, reduction):
+    if size_average is None and reduce is None:
+        return reduction
+    if reduce is False:
+        return "none"
+    return "sum" if size_average is False else "mean"
+
+
+def binary_cross_entropy_with_logits(input, target, weight=None, size_average=None, reduce=None, reduction="mean", pos_weight=None):
+    """Binary cross-entropy of ``sigmoid(input)``, exact for logits of any size.
+
+    Parameters
+    ----------
+    input : Tensor
+        Logits.
+    target : Tensor
+        Probabilities of "yes" in [0, 1], of the same shape.
+    weight : Tensor, optional
+        A weight for each element, broadcast to the shape of the input.
+    pos_weight : Tensor, optional
+        A weight of the "yes" part, broadcast to the shape of the input.
+    reduction : {"mean", "sum", "none"}
+
+    Notes
+    -----
+    ``t * softplus(-x) + (1 - t) * softplus(x)``.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.nn.functional.binary_cross_entropy_with_logits(cg.tensor([0.0, 1000.0]), cg.tensor([1.0, 0.0]), reduction="none")
+    tensor([   0.6931, 1000.0000])
+    """
+    name = "binary_cross_entropy_with_logits"
+    check_same_shape(name, input, target)
+    yes = target if pos_weight is None else target * _fitting(name, "pos_weight", pos_weight, input)
+    loss = yes * cg.softplus(-input) + (1.0 - target) * cg.softplus(input)
+    if weight is not None:
+        loss = loss * _fitting(name, "weight", weight, input)
+    return reduced(name, loss, _old_spelling(size_average, reduce, reduction))
+
+
+def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
+    """Binary cross-entropy of probabilities; `binary_cross_entropy_with_logits` is more exact if there are logits.
+
+    Parameters
+    ----------
+    input : Tensor
+        Probabilities in [0, 1].
+    target : Tensor
+        Probabilities in [0, 1], of the same shape.
+    weight : Tensor, optional
+        A weight for each element, broadcast to the shape of the input.
+    reduction : {"mean", "sum", "none"}
+
+    Raises
+    ------
+    ValueError
+        If an input lies outside [0, 1].
+
+    Notes
+    -----
+    ``-(t * log(x) + (1 - t) * log(1 - x))`` with logarithms not below -100 and a slope denominator ``x (1 - x)`` not below 1e-12, as in PyTorch.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.nn.functional.binary_cross_entropy(cg.tensor([0.5, 1.0]), cg.tensor([1.0, 1.0]))
+    tensor(0.3466)
+    """
+    name = "binary_cross_entropy"
+    check_same_shape(name, input, target)
+    if input.size and not (input.min().item() >= 0.0 and input.max().item() <= 1.0):
+        raise ValueError(f"{name}: the input must lie in [0, 1], got values from {input.min().item()} to {input.max().item()}; "
+                         "use binary_cross_entropy_with_logits for logits")
+    loss = cg.binary_cross_entropy(input, target)
+    if weight is not None:
+        loss = loss * _fitting(name, "weight", weight, input)
+    return reduced(name, loss, _old_spelling(size_average, reduce, reduction))
+
+
+def _fitting(name, what, weight, input):
+    try:
+        fits = cg.broadcast_shapes(weight.shape, input.shape) == input.shape
+    except ValueError:
+        fits = False
+    if not fits:
+        raise ValueError(f"{name}: {what} of shape {tuple(weight.shape)} cannot be broadcast to the shape {tuple(input.shape)} of the input")
+    return weight

@@ -1,0 +1,82 @@
+"""Affine maps and one-hot codes."""
+from __future__ import annotations
+
+import cgrad as cg
+
+__all__ = ["linear", "one_hot"]
+
+
+def linear(input, weight, bias=None):
+    """Affine map ``input @ weight.T + bias``.
+
+    Parameters
+    ----------
+    input : Tensor, shape (*, in_features)
+    weight : Tensor, shape (out_features, in_features) or (in_features,)
+    bias : Tensor, shape (out_features,) or (), optional
+
+    Returns
+    -------
+    Tensor, shape (*, out_features) or (*)
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not fit.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> x, w, b = cg.tensor([[1.0, 2.0]]), cg.tensor([[3.0, 4.0], [5.0, 6.0]]), cg.tensor([0.5, 0.0])
+    >>> cg.nn.functional.linear(x, w, b)
+    tensor([[11.5000, 17.0000]])
+    """
+    shape = weight.shape
+    if input.ndim == 0 or not 1 <= len(shape) <= 2 or input.shape[-1] != shape[-1]:
+        raise ValueError(f"linear: the last axis of the input must have as many elements as that of the weight; "
+                         f"got input {tuple(input.shape)} and weight {tuple(shape)}, which is (out_features, in_features)")
+    y = input @ (weight.T if len(shape) == 2 else weight)
+    if bias is None:
+        return y
+    if bias.shape != shape[:-1]:
+        raise ValueError(f"linear: the bias must have shape {tuple(shape[:-1])} for a weight of shape {tuple(shape)}, "
+                         f"got {tuple(bias.shape)}")
+    return y + bias
+
+
+def one_hot(tensor, num_classes=-1):
+    """Rows of zeros with a one at each class index.
+
+    Parameters
+    ----------
+    tensor : Tensor of integers, any shape
+    num_classes : int, default -1
+        -1 takes the largest index plus one.
+
+    Returns
+    -------
+    Tensor of int64, shape (*tensor.shape, num_classes)
+
+    Raises
+    ------
+    ValueError
+        If an index is negative or not below `num_classes`.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.nn.functional.one_hot(cg.tensor([0, 2, 1]))
+    tensor([[1, 0, 0],
+            [0, 0, 1],
+            [0, 1, 0]])
+    """
+    if tensor.dtype.is_floating_point or tensor.dtype == cg.bool:
+        raise TypeError(f"one_hot: class indices must be integers, got {tensor.dtype}")
+    low, high = (int(tensor.min().item()), int(tensor.max().item())) if tensor.size else (0, -1)
+    if num_classes == -1:
+        if not tensor.size:
+            raise ValueError("one_hot: the number of classes cannot be told from an empty tensor; pass num_classes")
+        num_classes = high + 1
+    if low < 0 or high >= num_classes:
+        raise ValueError(f"one_hot: class indices must lie in [0, {num_classes}), got {low if low < 0 else high}")
+    return (tensor.reshape(*tensor.shape, 1) == cg.arange(num_classes)).astype(cg.int64)

@@ -1,0 +1,428 @@
+"""Module: a tree of parameters, buffers and sub-modules with a forward function.
+
+State saving and loading is in `state.py`, the handles of hooks in `hooks.py`.
+"""
+from __future__ import annotations
+
+from cgrad.core.tensor import Tensor
+from cgrad.nn import state as _state
+from cgrad.nn.hooks import HookTable, RemovableHandle
+from cgrad.nn.parameter import Parameter
+
+__all__ = ["Module"]
+
+_TABLES = ("_parameters", "_buffers", "_modules")
+
+
+class Module:
+    """Base class of everything that holds parameters.
+
+    A subclass calls ``super().__init__()``, assigns parameters and other modules as attributes, and writes `forward`.
+
+    Attributes
+    ----------
+    training : bool
+        True after construction and `train`, False after `eval`.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> class Net(cg.nn.Module):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.hidden = cg.nn.Linear(2, 3)
+    ...         self.out = cg.nn.Linear(3, 1)
+    ...     def forward(self, x):
+    ...         return self.out(cg.nn.functional.relu(self.hidden(x)))
+    >>> net = Net()
+    >>> net(cg.ones((4, 2))).shape
+    (4, 1)
+    >>> [name for name, _ in net.named_parameters()]
+    ['hidden.weight', 'hidden.bias', 'out.weight', 'out.bias']
+    >>> net
+    Net(
+      (hidden): Linear(in_features=2, out_features=3, bias=True)
+      (out): Linear(in_features=3, out_features=1, bias=True)
+    )
+    """
+
+    def __init__(self):
+        own = self.__dict__
+        own["training"] = True
+        own["_parameters"] = {}
+        own["_buffers"] = {}
+        own["_modules"] = {}
+        own["_non_persistent_buffers_set"] = set()
+        own["_forward_hooks"] = HookTable()
+        own["_forward_pre_hooks"] = HookTable()
+
+    def forward(self, *args, **kwargs):
+        """Compute the output; every subclass writes its own."""
+        raise NotImplementedError(f"{type(self).__name__}: a Module needs a forward method; write def forward(self, ...)")
+
+    def __call__(self, *args, **kwargs):
+        if self._forward_pre_hooks or self._forward_hooks:
+            return self._call_with_hooks(args, kwargs)
+        return self.forward(*args, **kwargs)
+
+    def _call_with_hooks(self, args, kwargs):
+        for hook, with_kwargs in list(self._forward_pre_hooks.values()):
+            result = hook(self, args, kwargs) if with_kwargs else hook(self, args)
+            if result is None:
+                continue
+            if with_kwargs:
+                if not (isinstance(result, tuple) and len(result) == 2):
+                    raise RuntimeError(f"{type(self).__name__}: a forward pre-hook with kwargs must return None or "
+                                       f"(args, kwargs), got {type(result).__name__}")
+                args, kwargs = result
+            else:
+                args = result if isinstance(result, tuple) else (result,)
+        out = self.forward(*args, **kwargs)
+        for hook, with_kwargs in list(self._forward_hooks.values()):
+            result = hook(self, args, kwargs, out) if with_kwargs else hook(self, args, out)
+            if result is not None:
+                out = result
+        return out
+
+    # ------------------------------------------------------------------ attributes
+    def __getattr__(self, name):
+        own = self.__dict__
+        for table in _TABLES:
+            entries = own.get(table)
+            if entries is not None and name in entries:
+                return entries[name]
+        if "_modules" not in own and (name in _TABLES or name in ("training", "_forward_hooks", "_forward_pre_hooks")):
+            raise AttributeError(f"{type(self).__name__}: call super().__init__() first in __init__")
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'", name=name, obj=self)
+
+    def __setattr__(self, name, value):
+        own = self.__dict__
+        if isinstance(value, Parameter):
+            self._forget(name, "_parameters")
+            self.register_parameter(name, value)
+        elif isinstance(value, Module):
+            if "_modules" not in own:
+                raise AttributeError(f"{type(self).__name__}: cannot assign module '{name}' before super().__init__()")
+            self._forget(name, "_modules")
+            own["_modules"][name] = value
+        elif name in own.get("_parameters", ()):
+            if value is not None:
+                raise TypeError(f"{type(self).__name__}: cannot assign {type(value).__name__} as parameter '{name}'; "
+                                "a Parameter or None is needed (del the parameter first to replace it by something else)")
+            own["_parameters"][name] = None
+        elif name in own.get("_modules", ()):
+            if value is not None:
+                raise TypeError(f"{type(self).__name__}: cannot assign {type(value).__name__} as child module '{name}'; "
+                                "a Module or None is needed")
+            own["_modules"][name] = None
+        elif name in own.get("_buffers", ()):
+            if value is not None and not isinstance(value, Tensor):
+                raise TypeError(f"{type(self).__name__}: cannot assign {type(value).__name__} as buffer '{name}'; "
+                                "a Tensor or None is needed")
+            own["_buffers"][name] = value
+        else:
+            object.__setattr__(self, name, value)
+
+    def __delattr__(self, name):
+        for table in _TABLES:
+            entries = self.__dict__.get(table)
+            if entries is not None and name in entries:
+                del entries[name]
+                self._non_persistent_buffers_set.discard(name)
+                return
+        object.__delattr__(self, name)
+
+    def __dir__(self):
+        own = self.__dict__
+        names = set(dir(type(self))) | set(own)
+        for table in _TABLES:
+            names.update(own.get(table, ()))
+        return sorted(name for name in names if not name[:1].isdigit())
+
+    def _forget(self, name, keep):
+        """Take `name` out of every place but the table `keep`, so that it means one thing."""
+        own = self.__dict__
+        own.pop(name, None)
+        for table in _TABLES:
+            if table != keep and name in own.get(table, ()):
+                del own[table][name]
+                own["_non_persistent_buffers_set"].discard(name)
+
+    def _check_name(self, what, name, table):
+        own = self.__dict__
+        if table not in own:
+            raise AttributeError(f"{type(self).__name__}: cannot assign {what} '{name}' before super().__init__()")
+        if not isinstance(name, str):
+            raise TypeError(f"register_{what}: the name must be a string, got {type(name).__name__}")
+        if "." in name:
+            raise KeyError(f"register_{what}: the name '{name}' contains a dot; dots separate levels of the module tree")
+        if name == "":
+            raise KeyError(f"register_{what}: the name is empty")
+        if name not in own[table] and hasattr(self, name):
+            raise KeyError(f"register_{what}: '{name}' is already an attribute of {type(self).__name__}")
+
+    def register_parameter(self, name, param):
+        """Add a parameter (or None, which reserves the name); the same as assigning it as an attribute."""
+        self._check_name("parameter", name, "_parameters")
+        if param is not None and not isinstance(param, Parameter):
+            raise TypeError(f"register_parameter: '{name}' must be a Parameter or None, got {type(param).__name__}")
+        self._parameters[name] = param
+
+    def register_buffer(self, name, tensor, persistent=True):
+        """Add a tensor that is state but not trained, such as a running mean.
+
+        Parameters
+        ----------
+        name : str
+        tensor : Tensor or None
+        persistent : bool, default True
+            Whether the buffer is part of `state_dict`.
+        """
+        self._check_name("buffer", name, "_buffers")
+        if tensor is not None and not isinstance(tensor, Tensor):
+            raise TypeError(f"register_buffer: '{name}' must be a Tensor or None, got {type(tensor).__name__}")
+        self._buffers[name] = tensor
+        if persistent:
+            self._non_persistent_buffers_set.discard(name)
+        else:
+            self._non_persistent_buffers_set.add(name)
+
+    def register_module(self, name, module):
+        """Another name of `add_module`."""
+        self.add_module(name, module)
+
+    def add_module(self, name, module):
+        """Add a child module (or None); the same as assigning it as an attribute."""
+        self._check_name("module", name, "_modules")
+        if module is not None and not isinstance(module, Module):
+            raise TypeError(f"add_module: '{name}' must be a Module or None, got {type(module).__name__}")
+        self._modules[name] = module
+
+    # ------------------------------------------------------------------ walking the tree
+    def named_modules(self, memo=None, prefix="", remove_duplicate=True):
+        """Yield (path, module) for this module and all below it, each module once."""
+        memo = set() if memo is None else memo
+        if id(self) in memo:
+            return
+        if remove_duplicate:
+            memo.add(id(self))
+        yield prefix, self
+        for name, module in self._modules.items():
+            if module is not None:
+                yield from module.named_modules(memo, f"{prefix}.{name}" if prefix else name, remove_duplicate)
+
+    def modules(self):
+        """Yield this module and all below it, each once."""
+        for _, module in self.named_modules():
+            yield module
+
+    def named_children(self):
+        """Yield (name, module) of the direct children, each module once."""
+        seen = set()
+        for name, module in self._modules.items():
+            if module is not None and id(module) not in seen:
+                seen.add(id(module))
+                yield name, module
+
+    def children(self):
+        """Yield the direct children."""
+        for _, module in self.named_children():
+            yield module
+
+    def _named_entries(self, table, prefix, recurse, remove_duplicate):
+        seen = set()
+        modules = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else [(prefix, self)]
+        for path, module in modules:
+            for name, value in module.__dict__[table].items():
+                if value is None or id(value) in seen:
+                    continue
+                if remove_duplicate:
+                    seen.add(id(value))
+                yield f"{path}.{name}" if path else name, value
+
+    def named_parameters(self, prefix="", recurse=True, remove_duplicate=True):
+        """Yield (path, parameter) of this module and, with `recurse`, all below it; shared parameters once."""
+        return self._named_entries("_parameters", prefix, recurse, remove_duplicate)
+
+    def parameters(self, recurse=True):
+        """Yield the parameters, what an optimizer takes."""
+        for _, param in self.named_parameters(recurse=recurse):
+            yield param
+
+    def named_buffers(self, prefix="", recurse=True, remove_duplicate=True):
+        """Yield (path, buffer), each buffer once."""
+        return self._named_entries("_buffers", prefix, recurse, remove_duplicate)
+
+    def buffers(self, recurse=True):
+        """Yield the buffers."""
+        for _, buffer in self.named_buffers(recurse=recurse):
+            yield buffer
+
+    def get_submodule(self, target):
+        """The module at the path `target`, such as ``"encoder.0"``; AttributeError names what is missing."""
+        module = self
+        for part in target.split(".") if target else ():
+            child = module._modules.get(part)
+            if child is None:
+                raise AttributeError(f"get_submodule: {type(module).__name__} has no child module '{part}' (in '{target}')")
+            module = child
+        return module
+
+    def get_parameter(self, target):
+        """The parameter at the path `target`."""
+        path, _, name = target.rpartition(".")
+        param = self.get_submodule(path)._parameters.get(name)
+        if param is None:
+            raise AttributeError(f"get_parameter: there is no parameter '{target}'")
+        return param
+
+    def apply(self, fn):
+        """Call ``fn(module)`` on every module below and then on this one; returns self."""
+        for module in self.children():
+            module.apply(fn)
+        fn(self)
+        return self
+
+    # ------------------------------------------------------------------ switches
+    def train(self, mode=True):
+        """Set training mode here and below (matters for dropout and the like); returns self."""
+        if not isinstance(mode, bool):
+            raise ValueError(f"train: the mode must be True or False, got {mode!r}")
+        for module in self.modules():
+            module.training = mode
+        return self
+
+    def eval(self):
+        """Set evaluation mode, the same as ``train(False)``; returns self."""
+        return self.train(False)
+
+    def requires_grad_(self, requires_grad=True):
+        """Let all parameters require gradients or freeze them; returns self."""
+        for param in self.parameters():
+            param.requires_grad_(requires_grad)
+        return self
+
+    def zero_grad(self, set_to_none=True):
+        """Forget the gradients of all parameters, or with ``set_to_none=False`` fill them with zeros."""
+        for param in self.parameters():
+            if param.grad is not None:
+                if set_to_none:
+                    param.grad = None
+                else:
+                    param.grad = param.grad.detach().zero_()
+
+    # ------------------------------------------------------------------ dtype
+    def to(self, *args, **kwargs):
+        """Convert floating point parameters and buffers to a dtype, in place; returns self.
+
+        Parameters
+        ----------
+        dtype : dtype, optional
+            A floating point dtype. ``"cpu"``, the only device, is accepted and changes nothing. A Tensor stands for its dtype.
+        """
+        return _state.convert(self, _state.parse_to(args, kwargs))
+
+    def float(self):
+        """Convert floating point parameters and buffers to float32; returns self."""
+        return self.to("float32")
+
+    def double(self):
+        """Convert floating point parameters and buffers to float64; returns self."""
+        return self.to("float64")
+
+    # ------------------------------------------------------------------ saving
+    def state_dict(self, *, prefix="", keep_vars=False):
+        """All parameters and persistent buffers by path.
+
+        Parameters
+        ----------
+        prefix : str, optional
+            Put before every key.
+        keep_vars : bool, default False
+            False gives detached tensors that share memory with the module, True the parameters themselves.
+
+        Examples
+        --------
+        >>> import cgrad as cg
+        >>> list(cg.nn.Linear(2, 1).state_dict())
+        ['weight', 'bias']
+        """
+        return _state.state_dict(self, prefix, keep_vars)
+
+    def load_state_dict(self, state_dict, strict=True, assign=False):
+        """Copy values from a state dict into this module.
+
+        Everything is checked before the first value is copied: after an error the module is as it was.
+
+        Parameters
+        ----------
+        state_dict : mapping of str to Tensor or array
+        strict : bool, default True
+            Whether missing and unexpected keys are an error. Shapes must always agree.
+        assign : bool, default False
+            Take the given tensors themselves instead of copying their values.
+
+        Returns
+        -------
+        named tuple
+            ``missing_keys`` and ``unexpected_keys``, lists of str.
+
+        Raises
+        ------
+        RuntimeError
+            Naming every missing key, every unexpected key and every pair of unlike shapes.
+
+        Examples
+        --------
+        >>> import cgrad as cg
+        >>> a, b = cg.nn.Linear(2, 1), cg.nn.Linear(2, 1)
+        >>> a.load_state_dict(b.state_dict())
+        <All keys matched successfully>
+        """
+        return _state.load_state_dict(self, state_dict, strict, assign)
+
+    # ------------------------------------------------------------------ hooks
+    def register_forward_pre_hook(self, hook, *, prepend=False, with_kwargs=False):
+        """Call ``hook(module, args)`` before every forward; a result other than None replaces the arguments."""
+        return _add_hook(self, "_forward_pre_hooks", hook, prepend, with_kwargs)
+
+    def register_forward_hook(self, hook, *, prepend=False, with_kwargs=False):
+        """Call ``hook(module, args, output)`` after every forward; a result other than None replaces the output."""
+        return _add_hook(self, "_forward_hooks", hook, prepend, with_kwargs)
+
+    # ------------------------------------------------------------------ printing
+    def extra_repr(self):
+        """What stands between the brackets of the printed form, before the children."""
+        return ""
+
+    def _get_name(self):
+        return type(self).__name__
+
+    def _child_lines(self):
+        return [f"({name}): {indent(repr(module))}" for name, module in self._modules.items()]
+
+    def __repr__(self):
+        extra = self.extra_repr()
+        extra_lines = extra.split("\n") if extra else []
+        children = self._child_lines()
+        if not children and len(extra_lines) <= 1:
+            return f"{self._get_name()}({extra})"
+        return "\n  ".join([f"{self._get_name()}(", *extra_lines, *children]) + "\n)"
+
+
+def indent(text):
+    """Indent all lines but the first by two blanks."""
+    return text.replace("\n", "\n  ")
+
+
+def _add_hook(module, table, hook, prepend, with_kwargs):
+    if not callable(hook):
+        raise TypeError(f"register{table[:-1]}: a hook must be callable, got {type(hook).__name__}")
+    hooks = module.__dict__[table]
+    handle = RemovableHandle(hooks)
+    before = {} if not prepend else dict(hooks)
+    if prepend:
+        hooks.clear()
+    hooks[handle.id] = (hook, with_kwargs)
+    hooks.update(before)
+    return handle

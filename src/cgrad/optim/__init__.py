@@ -1,0 +1,21 @@
+"""Optimizers and schedules of the learning rate. Names, formulas and state layout are PyTorch's.
+
+Examples
+--------
+>>> import cgrad as cg
+>>> w = cg.tensor([5.0], requires_grad=True)
+>>> opt = cg.optim.SGD([w], lr=0.1)
+>>> for _ in range(100):
+...     opt.zero_grad()
+...     (w * w).sum().backward()
+...     opt.step()
+>>> bool(abs(w) < 1e-6)
+True
+"""
+from cgrad.optim import lr_scheduler
+from cgrad.optim.adam import Adam, AdamW
+from cgrad.optim.optimizer import Optimizer
+from cgrad.optim.rmsprop import RMSprop
+from cgrad.optim.sgd import SGD
+
+__all__ = ["Adam", "AdamW", "Optimizer", "RMSprop", "SGD", "lr_scheduler"]

@@ -1,0 +1,79 @@
+"""Trees: tensors in nested dicts, lists and tuples, taken apart into a flat list and put together again."""
+from __future__ import annotations
+
+__all__ = ["flatten", "unflatten", "tree_map"]
+
+LEAF = None
+
+
+def flatten(tree):
+    """All leaves of a tree in order, and a description of its shape.
+
+    Dicts, lists, tuples and named tuples are branches, everything else is a leaf.
+
+    Examples
+    --------
+    >>> from cgrad.tree import flatten, unflatten
+    >>> leaves, shape = flatten({"a": 1, "b": [2, (3,)]})
+    >>> leaves
+    [1, 2, 3]
+    >>> unflatten(shape, ["x", "y", "z"])
+    {'a': 'x', 'b': ['y', ('z',)]}
+    """
+    leaves = []
+    return leaves, _take_apart(tree, leaves)
+
+
+def _take_apart(tree, leaves):
+    if isinstance(tree, dict):
+        return type(tree), tuple(tree), [_take_apart(value, leaves) for value in tree.values()]
+    if isinstance(tree, (list, tuple)):
+        return type(tree), None, [_take_apart(value, leaves) for value in tree]
+    leaves.append(tree)
+    return LEAF
+
+
+def unflatten(shape, leaves):
+    """The tree of this shape with these leaves; the inverse of `flatten`.
+
+    Raises
+    ------
+    ValueError
+        If there are too few or too many leaves.
+    """
+    leaves = iter(leaves)
+    try:
+        tree = _put_together(shape, leaves)
+    except StopIteration:
+        raise ValueError("unflatten: there are fewer leaves than the tree has") from None
+    if next(leaves, leaves) is not leaves:
+        raise ValueError("unflatten: there are more leaves than the tree has")
+    return tree
+
+
+def _put_together(shape, leaves):
+    if shape is LEAF:
+        return next(leaves)
+    kind, keys, parts = shape
+    values = [_put_together(part, leaves) for part in parts]
+    if keys is not None:
+        if kind is dict:
+            return dict(zip(keys, values))
+        try:
+            return kind(zip(keys, values))
+        except TypeError:                    # a defaultdict and the like, whose first argument is no content
+            return dict(zip(keys, values))
+    return kind(*values) if hasattr(kind, "_fields") else kind(values)
+
+
+def tree_map(function, tree):
+    """The tree with `function` applied to every leaf.
+
+    Examples
+    --------
+    >>> from cgrad.tree import tree_map
+    >>> tree_map(lambda x: 10 * x, {"a": 1, "b": [2, 3]})
+    {'a': 10, 'b': [20, 30]}
+    """
+    leaves, shape = flatten(tree)
+    return unflatten(shape, [function(leaf) for leaf in leaves])
