@@ -6,7 +6,7 @@ import os
 import platform
 import sys
 
-__all__ = ["__version__", "show_config"]
+__all__ = ["__version__", "get_num_threads", "set_num_threads", "show_config"]
 
 __version__ = "0.1.0"
 
@@ -45,6 +45,43 @@ def show_config(mode="stdout"):
         for name, value in entries.items():
             print(f"  {name}: {value}")
     return None
+
+
+def get_num_threads():
+    """How many threads a large operation may use.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.get_num_threads() >= 1
+    True
+    """
+    from cgrad.kernels import parallel
+    return parallel.get_num_threads()
+
+
+def set_num_threads(n):
+    """Set how many threads a large operation may use.
+
+    Parameters
+    ----------
+    n : int
+        At least 1.  Results do not depend on it, to the last bit.
+
+    Raises
+    ------
+    ValueError
+        If `n` is not positive.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> before = cg.get_num_threads()
+    >>> cg.set_num_threads(1)
+    >>> cg.set_num_threads(before)
+    """
+    from cgrad.kernels import parallel
+    parallel.set_num_threads(n)
 
 
 def collect():

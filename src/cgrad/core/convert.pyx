@@ -76,7 +76,8 @@ cdef int put_number(int dtype, char* target, object value) except -1:
             raise ValueError(f"cannot convert {value} to {dtype_object(dtype).name}")
         value = int(value)
     cdef int bits = 8 * ITEMSIZE[dtype]
-    low, high = (0, 255) if dtype == UINT8 else (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
+    cdef object low = 0 if dtype == UINT8 else -(<object> 1 << (bits - 1))
+    cdef object high = 255 if dtype == UINT8 else (<object> 1 << (bits - 1)) - 1
     if not low <= value <= high:
         raise OverflowError(f"int {brief(value)} does not fit {dtype_object(dtype).name}, which holds {low} to {high}")
     whole = PyLong_AsLongLong(value)
@@ -315,7 +316,7 @@ cdef cnp.ndarray known_array(cnp.ndarray array, int target, int* source):
                         f"arrays of dtype {name} are not supported; convert with array.astype({better!r})")
     if kind == "u" and KIND[target] != KIND_FLOAT and target != BOOL and array.size:
         largest = int(array.max())
-        if largest > (255 if target == UINT8 else (1 << (8 * ITEMSIZE[target] - 1)) - 1):
+        if largest > (255 if target == UINT8 else (<object> 1 << (8 * ITEMSIZE[target] - 1)) - 1):
             raise OverflowError(f"int {largest} does not fit {dtype_object(target).name}")
     source[0] = target
     return array.astype(np.dtype(dtype_object(target).name))

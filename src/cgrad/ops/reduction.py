@@ -295,10 +295,10 @@ def _to_extremes(g, x, out, axis):
     return compare.where(chosen, share, compare.where(count == 0, math.nan, 0))
 
 
-def _tangent_of_extreme(t, x, out, axis, keepdims):
+def _tangent_of_extreme(tx, x, out, axis, keepdims):
     shape = tuple(x.shape)
     chosen = x == kept(out, shape, axis)
-    return _sum(compare.where(chosen, t, 0), axis, keepdims) / _sum(chosen, axis, keepdims)
+    return _sum(compare.where(chosen, tx, 0), axis, keepdims) / _sum(chosen, axis, keepdims)
 
 
 def _extreme(name, function):
@@ -603,9 +603,9 @@ def _var_vjp(g, x, axis, correction):
     return (x - _mean(x, axis, True)) * (kept(g, shape, axis) * 2 / _freedom(shape, axis, correction))
 
 
-def _var_jvp(t, x, axis, keepdims, correction):
+def _var_jvp(tx, x, axis, keepdims, correction):
     deviation = x - _mean(x, axis, True)
-    return _sum(deviation * t, axis, keepdims) * 2 / _freedom(x.shape, axis, correction)
+    return _sum(deviation * tx, axis, keepdims) * 2 / _freedom(x.shape, axis, correction)
 
 
 _var = define("var", forward=_var_forward, inputs=("x",), options=("axis", "keepdims", "correction"), vjp=_var_vjp,
@@ -618,9 +618,9 @@ def _std_vjp(g, x, out, axis, correction):
     return (x - _mean(x, axis, True)) * kept(compare.where(out == 0, 0, scale), shape, axis)
 
 
-def _std_jvp(t, x, out, axis, keepdims, correction):
+def _std_jvp(tx, x, out, axis, keepdims, correction):
     deviation = x - _mean(x, axis, True)
-    slope = _sum(deviation * t, axis, keepdims) / _freedom(x.shape, axis, correction)
+    slope = _sum(deviation * tx, axis, keepdims) / _freedom(x.shape, axis, correction)
     return compare.where(out == 0, 0, slope / compare.where(out == 0, 1, out))
 
 

@@ -30,7 +30,7 @@ _softmax_backward = define(
     public=False)
 _softmax = define(
     "softmax", forward=forward.softmax, inputs=("x",), options=("axis",),
-    vjp=lambda g, out, axis: _softmax_backward(g, out, axis), jvp=lambda t, out, axis: _softmax_backward(t, out, axis),
+    vjp=lambda g, out, axis: _softmax_backward(g, out, axis), jvp=lambda tx, out, axis: _softmax_backward(tx, out, axis),
     public=False)
 
 
@@ -80,7 +80,7 @@ _log_softmax_backward = define(
 _log_softmax = define(
     "log_softmax", forward=forward.log_softmax, inputs=("x",), options=("axis",),
     vjp=lambda g, out, axis: _log_softmax_backward(g, out, axis),
-    jvp=lambda t, out, axis: t - _sum(exp(out) * t, (axis,), True), public=False)
+    jvp=lambda tx, out, axis: tx - _sum(exp(out) * tx, (axis,), True), public=False)
 
 
 @public(method=True)
@@ -154,7 +154,7 @@ def _shares(x, out, axis):
 _logsumexp = define(
     "logsumexp", forward=forward.logsumexp, inputs=("x",), options=("axis", "keepdims"),
     vjp=lambda g, x, out, axis: kept(g, tuple(x.shape), axis) * _shares(x, out, axis),
-    jvp=lambda t, x, out, axis, keepdims: _sum(t * _shares(x, out, axis), axis, keepdims), public=False)
+    jvp=lambda tx, x, out, axis, keepdims: _sum(tx * _shares(x, out, axis), axis, keepdims), public=False)
 
 
 @public(method=True)
@@ -218,7 +218,7 @@ def _direction(x, out, axis):
 _norm = define(
     "vector_norm", forward=_norm_forward, inputs=("x",), options=("axis", "keepdims"),
     vjp=lambda g, x, out, axis: kept(g, tuple(x.shape), axis) * _direction(x, out, axis),
-    jvp=lambda t, x, out, axis, keepdims: _sum(t * _direction(x, out, axis), axis, keepdims), public=False)
+    jvp=lambda tx, x, out, axis, keepdims: _sum(tx * _direction(x, out, axis), axis, keepdims), public=False)
 
 
 @public(method=False)

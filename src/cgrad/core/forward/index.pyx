@@ -5,26 +5,26 @@ along an axis.  `parse` checks a key completely before anything is read or writt
 Called by ops/indexing.py, which adds the derivatives, and by Tensor's `[]` through `get_entry`, whose first lines are the fast
 path for ints.  Parsing holds the GIL; long loops (kernels/index.pyx) run without it.  Next to read: ops/indexing.py.
 """
-from cpython.object cimport PyObject
 from libc.stdint cimport int64_t
 from libc.string cimport memset
 
 from cgrad.core.dtype cimport ITEMSIZE, KIND, KIND_BOOL, KIND_FLOAT, KIND_INT, dtype_object
 from cgrad.core.storage cimport Storage, new_storage
-from cgrad.core.tape cimport grad_enabled
+from cgrad.core.tape cimport grad_enabled, inside_op
 from cgrad.core.tensor cimport (
-    REQUIRES_GRAD, SLOW, Tensor, alias_tensor, cast_tensor, contiguous_tensor, copy_into, copy_tensor, empty_tensor, item_of,
+    REQUIRES_GRAD, SLOW, Tensor, alias_tensor, cast_tensor, copy_into, copy_tensor, empty_tensor, item_of,
     scalar_tensor, shape_of, shape_text, shape_tuple, strides_of, view_tensor, writable)
 from cgrad.kernels.index cimport (
     ADD, GET, SET, Mode, Walk, check_indices, count_true, index_offsets, mask_coordinates, mask_offsets, run_along_axis,
     run_walk)
-from cgrad.kernels.table cimport BOOL, FLOAT32, INT64, MAX_DIMS
+from cgrad.kernels.table cimport BOOL, INT64, MAX_DIMS
 
 import operator
 
 import numpy as np
 
 from cgrad.core.convert import tensor_from
+from cgrad.core.primitive import check_inplace_target as check_target, write_inplace as write_result
 
 cdef extern from "Python.h":
     int PySlice_Unpack(object slice, Py_ssize_t* start, Py_ssize_t* stop, Py_ssize_t* step) except -1
@@ -425,14 +425,16 @@ cdef int plain_add(Tensor total, Tensor value) except -1:
 # ------------------------------------------------------------------------------------------------------ x[key]
 
 cdef object recorded_get = None
-cdef object recorded_set = None
+cdef object recorded_put = None
+cdef object recorded_write = None
 
 
-def set_recorded(get, set):
+def set_recorded(get, put, write):
     """Tell what `get_entry` and `set_entry` call for a tensor that is being tracked."""
-    global recorded_get, recorded_set
+    global recorded_get, recorded_put, recorded_write
     recorded_get = get
-    recorded_set = set
+    recorded_put = put
+    recorded_write = write
 
 
 cdef inline Tensor select(Tensor x, Py_ssize_t i):
@@ -525,9 +527,14 @@ def get_entry(Tensor x not None, object key):
     >>> x[x > 2]
     tensor([3, 4, 5])
     """
-    if x.flags & (REQUIRES_GRAD | SLOW) and (grad_enabled() or x.flags & SLOW):
+    if x.flags & (REQUIRES_GRAD | SLOW) and wanted(x.flags):
         return recorded_get(x, frozen_key(x, key))
     return getitem(x, key)
+
+
+cdef inline bint wanted(unsigned int flags) noexcept:
+    # Inside a user's Op.forward nothing is recorded, but results are marked: that goes the recorded way, too.
+    return grad_enabled() or flags & SLOW or inside_op()
 
 
 def frozen_key(Tensor x not None, object key):
@@ -619,6 +626,97 @@ def setitem(Tensor x not None, object key, object value):
     write(parse(x, key), value_for(x, value), "setitem")
 
 
+def set_entry(Tensor x not None, object key, object value):
+    """
+    ``x[key] = value``, recorded if `x` or `value` is being tracked.
+
+    Parameters
+    ----------
+    x : Tensor
+        Neither read-only nor a broadcast view, nor, while recording, a leaf that requires grad.
+    key : object
+        As for reading.
+    value : Tensor, array, list or number
+        Broadcasts to the shape of ``x[key]``; of the same or a lower kind (bool, int, float).
+
+    Raises
+    ------
+    IndexError
+        The key does not fit `x`.
+    ValueError
+        The value does not broadcast, or `x` may not be written.
+    TypeError
+        The value's kind does not fit.
+
+    Notes
+    -----
+    The gradient of what was overwritten is 0.  Where a key names a place several times, the last value stays and gets the gradient.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> x = cg.zeros(4)
+    >>> x[1:3] = cg.tensor([5.0, 6.0])
+    >>> x
+    tensor([0., 5., 6., 0.])
+    """
+    cdef Tensor v, out
+    cdef unsigned int flags = x.flags
+    if isinstance(value, Tensor):
+        flags |= (<Tensor> value).flags
+    if not (flags & (REQUIRES_GRAD | SLOW) and wanted(flags)):
+        write(parse(x, key), value_for(x, value), "setitem")
+        return
+    check_target(x, "setitem")
+    v = value_for(x, value)
+    key = frozen_key(x, key)
+    if flags & SLOW or x.base is not None or not grad_enabled():
+        write_result(x, recorded_put(x, v, key))
+        return
+    # Written where it is, then given the new node: no copy of the whole tensor.
+    out = recorded_write(x, v, key)
+    if out.node is not None:
+        x.storage.history += 1
+        x.node = out.node
+        x.output_number = out.output_number
+        x.flags |= REQUIRES_GRAD
+        x.view_history = x.storage.history
+
+
+def write_alias(Tensor x not None, Tensor value not None, object key):
+    """Write into `x` itself and return an alias of it; what `set_entry` records."""
+    write(parse(x, key), value, "setitem")
+    return alias_tensor(x)
+
+
+def last_writes(object key, tuple shape):
+    """Which values of ``x[key] = values`` stay: a bool Tensor in their shape, or None if all do (no place is named twice)."""
+    cdef Tensor number, places, out
+    cdef Plan plan
+    cdef Py_ssize_t i
+    cdef bint all_stay = True
+    cdef int64_t* back
+    if not any([isinstance(part, Tensor) and (<Tensor> part).dtype_id != BOOL for part in key]):
+        return None
+    places = zeros(INT64, shape)
+    plan = parse(places, key)
+    number = empty_tensor(INT64, plan.rank, plan.shape)
+    for i in range(number.count):
+        (<int64_t*> number.data)[i] = i
+    put(plan, number, SET, "setitem")
+    out = read(plan)
+    back = <int64_t*> out.data
+    for i in range(number.count):
+        if back[i] != i:
+            all_stay = False
+    if all_stay:
+        return None
+    number = empty_tensor(BOOL, plan.rank, plan.shape)
+    for i in range(number.count):
+        number.data[i] = back[i] == i
+    return number
+
+
 def index_put(Tensor x not None, Tensor value not None, object key):
     """A copy of `x` with `value` at `key`."""
     cdef Tensor out = copy_tensor(x)
@@ -634,6 +732,13 @@ def index_scatter(Tensor g not None, object key, tuple shape):
         write(plan, g, "index_scatter")
     else:
         put(plan, g, ADD, "index_scatter")
+    return out
+
+
+def index_clear(Tensor g not None, object key):
+    """A copy of `g` with zeros at `key`."""
+    cdef Tensor out = copy_tensor(g)
+    write(parse(out, key), zeros(g.dtype_id, ()), "index_clear")
     return out
 
 
@@ -706,7 +811,7 @@ cdef int smaller(str op, Tensor index, Tensor x, int axis, str what) except -1:
     return 0
 
 
-def gather(Tensor x not None, int axis, Tensor index not None):
+def gather(Tensor x not None, Tensor index not None, int axis):
     """``out[i][j][k] = x[i][index[i][j][k]][k]`` for axis 1; the index may be smaller than `x` along the other axes."""
     index = checked_index("gather", x, axis, index)
     smaller("gather", index, x, axis, "tensor")
@@ -735,19 +840,51 @@ cdef Tensor scattered(str op, Mode mode, Tensor x, int axis, Tensor index, Tenso
     return out
 
 
-def scatter(Tensor x not None, Tensor src not None, int axis, Tensor index not None):
+def scatter(Tensor x not None, Tensor src not None, Tensor index not None, int axis):
     """A copy of `x` with ``out[i][index[i][j][k]][k] = src[i][j][k]`` for axis 1; the last write to a place stays."""
     return scattered("scatter", SET, x, axis, index, src)
 
 
-def scatter_add(Tensor x not None, Tensor src not None, int axis, Tensor index not None):
+def scatter_add(Tensor x not None, Tensor src not None, Tensor index not None, int axis):
     """A copy of `x` with ``out[i][index[i][j][k]][k] += src[i][j][k]`` for axis 1."""
     return scattered("scatter_add", ADD, x, axis, index, src)
 
 
-def gather_adjoint(Tensor g not None, int axis, Tensor index not None, tuple shape):
+def gather_adjoint(Tensor g not None, Tensor index not None, int axis, tuple shape):
     """Zeros of `shape` with `g` added where `gather` read."""
     return scattered("gather", ADD, zeros(g.dtype_id, shape), axis, index, g)
+
+
+def scatter_clear(Tensor g not None, Tensor index not None, int axis):
+    """A copy of `g` with zeros where `scatter` wrote."""
+    cdef Tensor out = copy_tensor(g)
+    index = checked_index("scatter", g, axis, index)
+    along_axis(SET, out, axis, index, zeros(g.dtype_id, shape_tuple(index.rank, shape_of(index))))
+    return out
+
+
+def last_scatters(Tensor index not None, int axis, tuple shape):
+    """Which elements that `scatter` writes stay: a bool Tensor in the shape of the index, or None if all do."""
+    cdef Tensor places = zeros(INT64, shape), number, out
+    cdef Py_ssize_t i
+    cdef bint all_stay = True
+    index = checked_index("scatter", places, axis, index)
+    number = empty_tensor(INT64, index.rank, shape_of(index))
+    for i in range(number.count):
+        (<int64_t*> number.data)[i] = i
+    out = empty_tensor(INT64, index.rank, shape_of(index))
+    along_axis(SET, places, axis, index, number)
+    along_axis(GET, places, axis, index, out)
+    number = empty_tensor(BOOL, index.rank, shape_of(index))
+    for i in range(number.count):
+        number.data[i] = (<int64_t*> out.data)[i] == i
+        all_stay = all_stay and number.data[i]
+    return None if all_stay else number
+
+
+def zeros_for(Tensor x not None):
+    """Zeros in the shape and dtype of `x`."""
+    return zeros(x.dtype_id, shape_tuple(x.rank, shape_of(x)))
 
 
 # ------------------------------------------------------------------------------------------------------ masks

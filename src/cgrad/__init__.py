@@ -1,0 +1,38 @@
+"""cgrad: define-by-run automatic differentiation for the CPU.
+
+The public names, by topic: dtypes; Tensor and the operations on it (from the table in cgrad.ops); derivatives (`autograd`, `func`,
+`checkpoint`, `Op`); networks (`nn`, `optim`, `data`); the process (`memory`, threads, `show_config`).
+"""
+
+from cgrad.config import __version__, get_num_threads, set_num_threads, show_config
+from cgrad.core.dtype import DType as dtype
+from cgrad.core.dtype import bool_ as bool
+from cgrad.core.dtype import float32, float64, get_default_dtype, int8, int16, int32, int64, promote_types, set_default_dtype, uint8
+from cgrad.core.tensor import Tensor
+from cgrad.ops import PUBLIC as _operations
+from cgrad.ops import Op
+
+globals().update(_operations)
+
+from cgrad import autograd, func, memory, random  # noqa: E402
+from cgrad.autograd import checkpoint, enable_grad, is_grad_enabled, no_grad, set_grad_enabled  # noqa: E402
+from cgrad.printing import set_printoptions  # noqa: E402
+from cgrad.random import Generator, manual_seed  # noqa: E402
+
+float = float32
+double = float64
+long = int64
+int = int32
+
+_LAZY = ("nn", "optim", "data")
+
+
+def __getattr__(name):
+    if name in _LAZY:
+        import importlib
+        return importlib.import_module("cgrad." + name)
+    raise AttributeError(f"module 'cgrad' has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted([n for n in globals() if not n.startswith("_")] + list(_LAZY))

@@ -1,0 +1,182 @@
+"""Fresh tensors with given values: constants, ranges, identity, triangles.
+
+Owns the filling behind ops/creation.py, which normalises arguments; sizes are checked here once more, because a bad one would be
+written through.  Ranges are computed in float64 (or exactly, in int64) and rounded once.  Holds the GIL except while filling
+large memory.  Next to read: ops/creation.py.
+"""
+from libc.math cimport pow
+from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, int8_t
+from libc.string cimport memcpy, memset
+
+from cgrad.core.dtype cimport ITEMSIZE, KIND, KIND_FLOAT, dtype_id, dtype_object
+from cgrad.core.tensor cimport Tensor, copy_tensor, empty_tensor, shape_of, strides_of
+from cgrad.kernels.table cimport BOOL, FLOAT32, FLOAT64, INT8, INT16, INT32, INT64, MAX_DIMS, UINT8
+
+from cgrad.core.convert import tensor_from
+
+ctypedef fused number:
+    uint8_t
+    int8_t
+    int16_t
+    int32_t
+    int64_t
+    float
+    double
+
+
+cdef Tensor fresh(str name, tuple shape, int dtype):
+    """Uninitialised memory; ValueError or MemoryError with the function's name and the shape."""
+    cdef Py_ssize_t dims[MAX_DIMS]
+    cdef Py_ssize_t rank = len(shape), i
+    if rank > MAX_DIMS:
+        raise ValueError(f"{name}: at most {MAX_DIMS} axes are possible, got {rank}")
+    for i in range(rank):
+        if shape[i] < 0:
+            raise ValueError(f"{name}: an axis cannot have a negative length; got shape {shape}")
+        try:
+            dims[i] = shape[i]
+        except OverflowError:
+            raise ValueError(f"{name}: shape {shape} is too large for this machine") from None
+    try:
+        return empty_tensor(dtype, <int> rank, dims)
+    except ValueError:
+        raise ValueError(f"{name}: shape {shape} of {dtype_object(dtype).name} is too large for this machine") from None
+    except MemoryError:
+        raise MemoryError(f"{name}: no memory for shape {shape} of {dtype_object(dtype).name}") from None
+
+
+def empty(str name, tuple shape, object dtype):
+    """A tensor whose elements are whatever was in memory."""
+    return fresh(name, shape, dtype_id(dtype))
+
+
+def zeros(str name, tuple shape, object dtype):
+    """A tensor of zeros."""
+    cdef Tensor out = fresh(name, shape, dtype_id(dtype))
+    cdef size_t nbytes = out.count * ITEMSIZE[out.dtype_id]
+    if nbytes > 65536:
+        with nogil:
+            memset(out.data, 0, nbytes)
+    else:
+        memset(out.data, 0, nbytes)
+    return out
+
+
+def full(str name, tuple shape, object value, object dtype):
+    """A tensor with the same number everywhere; OverflowError if the dtype cannot hold it."""
+    cdef Tensor one = tensor_from(value, dtype)
+    cdef Tensor out = fresh(name, shape, one.dtype_id)
+    cdef Py_ssize_t filled, more, total = out.count * ITEMSIZE[out.dtype_id]
+    if total == 0:
+        return out
+    # One element, then doubling copies: memcpy speed for every element size.
+    filled = ITEMSIZE[out.dtype_id]
+    memcpy(out.data, one.data, filled)
+    with nogil:
+        while filled < total:
+            more = min(filled, total - filled, 1 << 20)
+            memcpy(out.data + filled, out.data, more)
+            filled += more
+    return out
+
+
+cdef void fill_int_range(number* out, int64_t start, int64_t step, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(n):
+        out[i] = <number> (start + i * step)
+
+
+cdef void fill_range(number* out, double start, double step, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(n):
+        out[i] = <number> (start + i * step)
+
+
+def arange(object start, object step, Py_ssize_t n, object dtype):
+    """start, start + step, ...: `n` numbers, exact if start and step are ints (which must fit int64 to the end)."""
+    cdef Tensor out = fresh("arange", (n,), dtype_id(dtype))
+    cdef int64_t first, stride
+    cdef double begin, width
+    if isinstance(start, int) and isinstance(step, int):
+        first, stride = start, step
+        with nogil:
+            if out.dtype_id == INT64:
+                fill_int_range[int64_t](<int64_t*> out.data, first, stride, n)
+            elif out.dtype_id == INT32:
+                fill_int_range[int32_t](<int32_t*> out.data, first, stride, n)
+            elif out.dtype_id == INT16:
+                fill_int_range[int16_t](<int16_t*> out.data, first, stride, n)
+            elif out.dtype_id == INT8:
+                fill_int_range[int8_t](<int8_t*> out.data, first, stride, n)
+            elif out.dtype_id == FLOAT32:
+                fill_int_range[float](<float*> out.data, first, stride, n)
+            elif out.dtype_id == FLOAT64:
+                fill_int_range[double](<double*> out.data, first, stride, n)
+            else:
+                fill_int_range[uint8_t](<uint8_t*> out.data, first, stride, n)
+        return out
+    begin, width = start, step
+    if out.dtype_id == FLOAT32:
+        fill_range[float](<float*> out.data, begin, width, n)
+    else:
+        fill_range[double](<double*> out.data, begin, width, n)
+    return out
+
+
+def linspace(str name, double start, double stop, Py_ssize_t n, bint endpoint, object dtype, object base=None):
+    """
+    `n` numbers at equal distances from `start` to `stop`; with `base`, that number to those powers.
+
+    Each half is counted from its own end, so both ends are exact and the points lie symmetrically.
+    """
+    cdef Tensor exact = fresh(name, (n,), FLOAT64)
+    cdef double* out = <double*> exact.data
+    cdef double step = (stop - start) / ((n - 1 if endpoint else n) or 1)
+    cdef double radix = 0.0 if base is None else base
+    cdef bint powers = base is not None
+    cdef Py_ssize_t i
+    cdef double half = 0.5 * n
+    for i in range(n):
+        if endpoint and i >= half:
+            out[i] = stop - (n - 1 - i) * step
+        else:
+            out[i] = start + i * step
+        if powers:
+            out[i] = pow(radix, out[i])
+    if dtype_id(dtype) == FLOAT64:
+        return exact
+    return tensor_from(exact, dtype)
+
+
+def eye(Py_ssize_t rows, Py_ssize_t columns, Py_ssize_t k, object dtype):
+    """Zeros with ones on diagonal `k`."""
+    cdef Tensor one = tensor_from(1, dtype)
+    cdef Tensor out = zeros("eye", (rows, columns), dtype)
+    cdef int itemsize = ITEMSIZE[out.dtype_id]
+    cdef Py_ssize_t i
+    for i in range(max(<Py_ssize_t> 0, -k), min(rows, columns - k)):
+        memcpy(out.data + (i * columns + i + k) * itemsize, one.data, itemsize)
+    return out
+
+
+def triangle(Tensor x not None, Py_ssize_t k, bint lower):
+    """A copy of the matrices in `x` with zeros above (lower=True) or below diagonal `k`."""
+    if x.rank < 2:
+        raise ValueError(f"{'tril' if lower else 'triu'}: the tensor must have at least 2 axes, got shape {x.shape}")
+    cdef Tensor out = copy_tensor(x)
+    cdef Py_ssize_t rows = shape_of(out)[out.rank - 2], columns = shape_of(out)[out.rank - 1]
+    cdef Py_ssize_t matrix, i, begin, end
+    cdef int itemsize = ITEMSIZE[out.dtype_id]
+    cdef char* row = out.data
+    if out.count == 0:
+        return out
+    k = max(-rows, min(columns, k))
+    with nogil:
+        for matrix in range(out.count // (rows * columns)):
+            for i in range(rows):
+                begin = max(<Py_ssize_t> 0, min(columns, i + k + 1)) if lower else 0
+                end = columns if lower else max(<Py_ssize_t> 0, min(columns, i + k))
+                if end > begin:
+                    memset(row + begin * itemsize, 0, (end - begin) * itemsize)
+                row += columns * itemsize
+    return out

@@ -1,0 +1,803 @@
+"""Reading and writing at places: ``x[key]``, gather and scatter, take, masks.
+
+Reading is linear and its adjoint adds, so that repeated places count; writing replaces, so that overwritten numbers get no
+gradient.  Keys and indices are checked completely before anything is read or written (core/forward/index.pyx).  Next: joining.py.
+"""
+import builtins
+
+from cgrad.core import primitive as core
+from cgrad.core.forward import index as forward
+from cgrad.core.tensor import register_method
+from cgrad.ops.arguments import as_tensor, one_axis, whole_number
+from cgrad.ops.define import LINEAR, NONDIFF, define, public
+
+# ------------------------------------------------------------------------------------------------------------------ x[key]
+_getitem = define("getitem", forward=forward.getitem, inputs=("x",), options=("key",),
+                  vjp=lambda g, key, shape_x: _index_scatter(g, key, shape_x), kind=LINEAR, public=False)
+_index_scatter = define("index_scatter", forward=forward.index_scatter, inputs=("x",), options=("key", "shape"),
+                        vjp=lambda g, key: _getitem(g, key), kind=LINEAR, public=False)
+_index_clear = define("index_clear", forward=forward.index_clear, inputs=("x",), options=("key",),
+                      vjp=lambda g, key: _index_clear(g, key), kind=LINEAR, public=False)
+
+
+def _kept(value, stays):
+    from cgrad.ops.compare import where  # compare.py is a later file
+    return where(stays, value, 0)
+
+
+def _gradient_of_value(g, key, shape_x, shape_value):
+    value = _getitem(g, key)
+    stays = forward.last_writes(key, shape_x)
+    if stays is not None:
+        value = _kept(value, stays)
+    if len(shape_value) > value.ndim:      # leading axes of length 1 that the assignment dropped
+        value = value.reshape((1,) * (len(shape_value) - value.ndim) + value.shape)
+    return value
+
+
+_PUT_RULES = (lambda g, key: _index_clear(g, key), _gradient_of_value)
+_index_put = define("index_put", forward=forward.index_put, inputs=("x", "value"), options=("key",), vjp=_PUT_RULES, kind=LINEAR,
+                    public=False)
+_index_write = define("setitem", forward=forward.write_alias, inputs=("x", "value"), options=("key",), vjp=_PUT_RULES, kind=LINEAR,
+                      public=False)
+_index_add = define("index_add", forward=forward.index_add, inputs=("x", "value"), options=("key",),
+                    vjp=(lambda g: g, lambda g, key, shape_value: _gradient_of_added(g, key, shape_value)), kind=LINEAR, public=False)
+
+
+def _gradient_of_added(g, key, shape_value):
+    value = _getitem(g, key)
+    if len(shape_value) > value.ndim:
+        value = value.reshape((1,) * (len(shape_value) - value.ndim) + value.shape)
+    return value
+
+
+forward.set_recorded(_getitem, _index_put, _index_write)
+getitem = forward.get_entry
+setitem = forward.set_entry
+
+
+def _key(axis, index):
+    return (slice(None),) * axis + (index,)
+
+
+@public(method=True)
+def index_put(x, key, value):
+    """
+    A copy of a tensor with other numbers at some places: ``x[key] = value`` without changing `x`.
+
+    Parameters
+    ----------
+    x : Tensor
+    key : int, slice, None, Ellipsis, array of integers or bools, or a tuple of these
+        As in ``x[key]``.
+    value : Tensor or number
+        Broadcasts to the shape of ``x[key]``.
+
+    Returns
+    -------
+    Tensor
+        Shape and dtype of `x`.
+
+    Raises
+    ------
+    IndexError
+        The key does not fit.
+    ValueError
+        The value does not broadcast.
+    TypeError
+        The value's kind (bool, int, float) is above that of `x`.
+
+    Notes
+    -----
+    Gradient: 0 for the overwritten numbers, ``g[key]`` for the value.  Of several writes to one place the last stays and gets the
+    gradient.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.index_put(cg.zeros(3), 1, 5.0)
+    tensor([0., 5., 0.])
+    """
+    x = as_tensor("index_put", x)
+    return _index_put(x, forward.value_for(x, value, "index_put"), forward.frozen_key(x, key))
+
+
+# ------------------------------------------------------------------------------------------------------------------ gather, scatter
+_gather = define("gather", forward=forward.gather, inputs=("x", "index"), options=("axis",),
+                 vjp=(lambda g, index, axis, shape_x: _gather_adjoint(g, index, axis, shape_x), None),
+                 jvp=lambda tx, index, axis: _gather(tx, index, axis), public=False)
+_gather_adjoint = define("gather_adjoint", forward=forward.gather_adjoint, inputs=("x", "index"), options=("axis", "shape"),
+                         vjp=(lambda g, index, axis: _gather(g, index, axis), None),
+                         jvp=lambda tx, index, axis, shape: _gather_adjoint(tx, index, axis, shape), public=False)
+_scatter_clear = define("scatter_clear", forward=forward.scatter_clear, inputs=("x", "index"), options=("axis",),
+                        vjp=(lambda g, index, axis: _scatter_clear(g, index, axis), None),
+                        jvp=lambda tx, index, axis: _scatter_clear(tx, index, axis), public=False)
+
+
+def _scatter_add_tangent(tx, tsrc, index, axis, out):
+    if tsrc is None:
+        return tx
+    return _scatter_add(forward.zeros_for(out) if tx is None else tx, tsrc, index, axis)
+
+
+def _scatter_tangent(tx, tsrc, src, index, axis, out):
+    tx = forward.zeros_for(out) if tx is None else tx
+    return _scatter(tx, forward.zeros_for(src) if tsrc is None else tsrc, index, axis)
+
+
+def _gradient_of_src(g, index, axis, shape_src):
+    value = _gather(g, index, axis)
+    if value.shape != shape_src:       # only a corner of src was used
+        value = _index_scatter(value, tuple(slice(0, n) for n in value.shape), shape_src)
+    return value
+
+
+def _gradient_of_scattered(g, index, axis, shape_src):
+    stays = forward.last_scatters(index, axis, g.shape)
+    value = _gather(g, index, axis)
+    if stays is not None:
+        value = _kept(value, stays)
+    if value.shape != shape_src:
+        value = _index_scatter(value, tuple(slice(0, n) for n in value.shape), shape_src)
+    return value
+
+
+_scatter_add = define("scatter_add", forward=forward.scatter_add, inputs=("x", "src", "index"), options=("axis",),
+                      vjp=(lambda g: g, _gradient_of_src, None), jvp=_scatter_add_tangent, public=False)
+_scatter = define("scatter", forward=forward.scatter, inputs=("x", "src", "index"), options=("axis",),
+                  vjp=(lambda g, index, axis: _scatter_clear(g, index, axis), _gradient_of_scattered, None),
+                  jvp=_scatter_tangent, public=False)
+
+
+@public(method=True)
+def gather(x, axis, index):
+    """
+    Elements along one axis, chosen separately at each place.
+
+    Parameters
+    ----------
+    x : Tensor
+    axis : int
+    index : Tensor of int
+        As many axes as `x`, not longer than `x` along the others than `axis`.  Negative numbers count from the end.
+
+    Returns
+    -------
+    Tensor
+        In the shape of `index`: ``out[i][j] = x[i][index[i][j]]`` for axis 1.
+
+    Raises
+    ------
+    IndexError
+        An index is out of range.
+    ValueError
+        The shapes do not fit.
+
+    See Also
+    --------
+    take_along_axis : broadcasts the other axes.
+
+    Notes
+    -----
+    Gradient: ``g`` added at the places that were read.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.gather(cg.tensor([[1, 2], [3, 4]]), 1, cg.tensor([[0, 0], [1, 0]]))
+    tensor([[1, 1],
+            [4, 3]])
+    """
+    x, index = as_tensor("gather", x), as_tensor("gather", index)
+    return _gather(x, index, one_axis("gather", axis, x.ndim))
+
+
+@public(method=True)
+def scatter(x, axis, index, src):
+    """
+    A copy of a tensor with elements of another written along one axis: the reverse of `gather`.
+
+    Parameters
+    ----------
+    x : Tensor
+    axis : int
+    index : Tensor of int
+        As many axes as `x`, and not larger than `src`.
+    src : Tensor or number
+        What is written.
+
+    Returns
+    -------
+    Tensor
+        ``out[i][index[i][j]] = src[i][j]`` for axis 1; of several writes to one place the last stays.
+
+    Raises
+    ------
+    IndexError
+        An index is out of range.
+    ValueError
+        The shapes do not fit.
+
+    Notes
+    -----
+    Gradient: 0 for overwritten elements of `x`, ``g`` gathered at the places for those of `src` that stay.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.scatter(cg.zeros(1, 3), 1, cg.tensor([[2, 0]]), 1.0)
+    tensor([[1., 0., 1.]])
+    """
+    x, index = as_tensor("scatter", x), as_tensor("scatter", index)
+    return _scatter(x, _source("scatter", x, index, src), index, one_axis("scatter", axis, x.ndim))
+
+
+@public(method=True)
+def scatter_add(x, axis, index, src):
+    """
+    A copy of a tensor with elements of another added along one axis.
+
+    Parameters
+    ----------
+    x : Tensor
+    axis : int
+    index : Tensor of int
+        As many axes as `x`, and not larger than `src`.
+    src : Tensor or number
+        What is added.
+
+    Returns
+    -------
+    Tensor
+        ``out[i][index[i][j]] += src[i][j]`` for axis 1; every repetition counts.
+
+    Raises
+    ------
+    IndexError
+        An index is out of range.
+    ValueError
+        The shapes do not fit.
+
+    Notes
+    -----
+    Gradient: ``g`` for `x`, ``g`` gathered at the places for `src`.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.scatter_add(cg.zeros(3), 0, cg.tensor([0, 2, 2]), cg.tensor([1.0, 2.0, 3.0]))
+    tensor([1., 0., 5.])
+    """
+    x, index = as_tensor("scatter_add", x), as_tensor("scatter_add", index)
+    return _scatter_add(x, _source("scatter_add", x, index, src), index, one_axis("scatter_add", axis, x.ndim))
+
+
+def _source(name, x, index, src):
+    """`src` as a Tensor; a number stands for a tensor of it."""
+    src = forward.value_for(x, src, name)
+    if src.ndim == 0 and index.ndim:
+        return src.broadcast_to(index.shape)
+    return src
+
+
+@public(method=True)
+def take(x, indices, axis=None):
+    """
+    Elements or slices along one axis.
+
+    Parameters
+    ----------
+    x : Tensor
+    indices : Tensor of int, array, list or int
+        Any shape.
+    axis : int, optional
+        Without it, `x` is read as one flat row.
+
+    Returns
+    -------
+    Tensor
+        The shape of `x` with that of `indices` in place of `axis`.
+
+    Raises
+    ------
+    IndexError
+        An index is out of range.
+
+    Notes
+    -----
+    Gradient: ``g`` added at the places that were read.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.take(cg.tensor([[1, 2, 3], [4, 5, 6]]), [2, 0], axis=1)
+    tensor([[3, 1],
+            [6, 4]])
+    """
+    x = as_tensor("take", x)
+    if axis is None:
+        x, axis = x.reshape(-1), 0
+    axis = one_axis("take", axis, x.ndim)
+    if x.ndim == 0:
+        x = x.reshape(1)
+    return getitem(x, _key(axis, indices))
+
+
+@public(method=True)
+def index_select(x, axis, index):
+    """
+    Slices along one axis, as PyTorch spells it; `take` with a vector.
+
+    Parameters
+    ----------
+    x : Tensor
+    axis : int
+    index : Tensor of int
+        0-d or 1-d.
+
+    Returns
+    -------
+    Tensor
+        As many slices as indices.
+
+    Raises
+    ------
+    IndexError
+        An index is out of range.
+    ValueError
+        `index` has several axes.
+
+    Notes
+    -----
+    Gradient: ``g`` added at the slices that were read.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.index_select(cg.tensor([[1, 2], [3, 4]]), 0, cg.tensor([1, 1]))
+    tensor([[3, 4],
+            [3, 4]])
+    """
+    x, index = as_tensor("index_select", x), as_tensor("index_select", index)
+    if index.ndim > 1:
+        raise ValueError(f"index_select: index must be a vector, got shape {index.shape}")
+    return take(x, index.reshape(-1), axis)
+
+
+@public(method=True)
+def take_along_axis(x, indices, axis=-1):
+    """
+    Elements along one axis, chosen separately at each place; fits what `argsort` and `argmax` give.
+
+    Parameters
+    ----------
+    x : Tensor
+    indices : Tensor of int
+        As many axes as `x`; the axes other than `axis` broadcast against those of `x`.
+    axis : int or None, default -1
+        None reads `x` as one flat row.
+
+    Returns
+    -------
+    Tensor
+        The broadcast shape, with the length of `indices` along `axis`.
+
+    Raises
+    ------
+    IndexError
+        An index is out of range.
+    ValueError
+        The shapes do not fit.
+
+    Notes
+    -----
+    Gradient: ``g`` added at the places that were read.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> x = cg.tensor([[3, 1], [2, 4]])
+    >>> cg.take_along_axis(x, cg.tensor([[1], [0]]), axis=1)
+    tensor([[1],
+            [2]])
+    """
+    x, indices = as_tensor("take_along_axis", x), as_tensor("take_along_axis", indices)
+    if axis is None:
+        x, axis = x.reshape(-1), 0
+    axis = one_axis("take_along_axis", axis, x.ndim)
+    if x.ndim != indices.ndim or x.ndim == 0:
+        raise ValueError(f"take_along_axis: x and indices must have the same number of axes (at least 1), got shapes {x.shape} and "
+                         f"{indices.shape}")
+    shape = []
+    for k, (n, m) in enumerate(zip(x.shape, indices.shape)):
+        if k != axis and n != m and n != 1 and m != 1:
+            raise ValueError(f"take_along_axis: shapes {x.shape} and {indices.shape} do not broadcast along axis {k}")
+        shape.append(m if n == 1 or k == axis else n)
+    indices = indices.broadcast_to(tuple(shape))
+    x = x.broadcast_to(tuple(n if k == axis else shape[k] for k, n in enumerate(x.shape)))
+    return _gather(x, indices, axis)
+
+
+@public(method=True)
+def index_add(x, axis, index, source, alpha=1):
+    """
+    A copy of a tensor with slices of another added along one axis.
+
+    Parameters
+    ----------
+    x : Tensor
+    axis : int
+    index : Tensor of int
+        1-d; may repeat.
+    source : Tensor
+        Broadcasts to the shape of ``take(x, index, axis)``.
+    alpha : number, default 1
+        Factor on `source`.
+
+    Returns
+    -------
+    Tensor
+        Shape of `x`; every repetition of an index counts.
+
+    Raises
+    ------
+    IndexError
+        An index is out of range.
+    ValueError
+        The shapes do not fit.
+
+    Notes
+    -----
+    Gradient: ``g`` for `x`; ``alpha * g`` at the indices for `source`.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.index_add(cg.zeros(3), 0, cg.tensor([0, 0, 2]), cg.ones(3))
+    tensor([2., 0., 1.])
+    """
+    x = as_tensor("index_add", x)
+    source = forward.value_for(x, source, "index_add")
+    if alpha != 1:
+        source = source * alpha
+    return _index_add(x, source, forward.frozen_key(x, _key(one_axis("index_add", axis, x.ndim), index)))
+
+
+@public(method=True)
+def index_copy(x, axis, index, source):
+    """
+    A copy of a tensor with slices replaced along one axis.
+
+    Parameters
+    ----------
+    x : Tensor
+    axis : int
+    index : Tensor of int
+    source : Tensor
+        Broadcasts to the shape of ``take(x, index, axis)``.
+
+    Returns
+    -------
+    Tensor
+        Shape of `x`.
+
+    Raises
+    ------
+    IndexError
+        An index is out of range.
+    ValueError
+        The shapes do not fit.
+
+    Notes
+    -----
+    Gradient: as for `index_put`.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.index_copy(cg.zeros(3), 0, cg.tensor([2]), cg.ones(1))
+    tensor([0., 0., 1.])
+    """
+    x = as_tensor("index_copy", x)
+    return index_put(x, _key(one_axis("index_copy", axis, x.ndim), index), source)
+
+
+@public(method=True)
+def index_fill(x, axis, index, value):
+    """
+    A copy of a tensor with one number in some slices along an axis.
+
+    Parameters
+    ----------
+    x : Tensor
+    axis : int
+    index : Tensor of int
+    value : number or 0-d Tensor
+
+    Returns
+    -------
+    Tensor
+        Shape of `x`.
+
+    Raises
+    ------
+    IndexError
+        An index is out of range.
+
+    Notes
+    -----
+    Gradient: as for `index_put`.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.index_fill(cg.zeros(3), 0, cg.tensor([0, 2]), 7.0)
+    tensor([7., 0., 7.])
+    """
+    x = as_tensor("index_fill", x)
+    return index_put(x, _key(one_axis("index_fill", axis, x.ndim), index), value)
+
+
+@public(method=True)
+def select(x, axis, index):
+    """
+    One slice along an axis; the axis disappears.
+
+    Parameters
+    ----------
+    x : Tensor
+    axis : int
+    index : int
+
+    Returns
+    -------
+    Tensor
+        A view.
+
+    Raises
+    ------
+    IndexError
+        The index is out of range.
+
+    Notes
+    -----
+    Gradient: ``g`` at the slice, 0 elsewhere.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.tensor([[1, 2], [3, 4]]).select(1, 0)
+    tensor([1, 3])
+    """
+    x = as_tensor("select", x)
+    if x.ndim == 0:
+        raise IndexError("select: a 0-d tensor has no axis to select from")
+    return getitem(x, _key(one_axis("select", axis, x.ndim), whole_number("select", "index", index)))
+
+
+@public(method=True)
+def narrow(x, axis, start, length):
+    """
+    A stretch along an axis.
+
+    Parameters
+    ----------
+    x : Tensor
+    axis : int
+    start : int
+        First position; negative numbers count from the end.
+    length : int
+
+    Returns
+    -------
+    Tensor
+        A view.
+
+    Raises
+    ------
+    IndexError
+        The stretch leaves the axis.
+
+    Notes
+    -----
+    Gradient: ``g`` at the stretch, 0 elsewhere.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.arange(5).narrow(0, 1, 3)
+    tensor([1, 2, 3])
+    """
+    x = as_tensor("narrow", x)
+    if x.ndim == 0:
+        raise IndexError("narrow: a 0-d tensor has no axis to narrow")
+    axis = one_axis("narrow", axis, x.ndim)
+    start, length = whole_number("narrow", "start", start), whole_number("narrow", "length", length)
+    n = x.shape[axis]
+    first = start + n if start < 0 else start
+    if not 0 <= first <= n or not 0 <= length <= n - first:
+        raise IndexError(f"narrow: start {start} and length {length} leave axis {axis} of length {n}")
+    return getitem(x, _key(axis, slice(first, first + length)))
+
+
+# ------------------------------------------------------------------------------------------------------------------ masks
+def _mask(name, mask):
+    mask = as_tensor(name, mask)
+    if mask.dtype.kind != "bool":
+        raise TypeError(f"{name}: the mask must be of dtype bool, got {mask.dtype.name}")
+    return mask
+
+
+def _common_shape(name, x, y):
+    """The shape to which both broadcast."""
+    n = builtins.max(x.ndim, y.ndim)
+    shape = []
+    for a, b in zip((1,) * (n - x.ndim) + tuple(x.shape), (1,) * (n - y.ndim) + tuple(y.shape)):
+        if a != b and a != 1 and b != 1:
+            raise ValueError(f"{name}: shapes {x.shape} and {y.shape} do not broadcast")
+        shape.append(b if a == 1 else a)
+    return tuple(shape)
+
+
+@public(method=True)
+def masked_select(x, mask):
+    """
+    The elements where a mask is true, in one row.
+
+    Parameters
+    ----------
+    x : Tensor
+    mask : Tensor of bool
+        Broadcasts with `x`.
+
+    Returns
+    -------
+    Tensor
+        1-d.
+
+    Raises
+    ------
+    TypeError
+        The mask is not of bools.
+    ValueError
+        The shapes do not broadcast.
+
+    Notes
+    -----
+    Gradient: ``g`` at the places that were read, 0 elsewhere.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> x = cg.tensor([[1, 2], [3, 4]])
+    >>> cg.masked_select(x, x > 2)
+    tensor([3, 4])
+    """
+    x, mask = as_tensor("masked_select", x), _mask("masked_select", mask)
+    shape = _common_shape("masked_select", x, mask)
+    return getitem(x.broadcast_to(shape), mask.broadcast_to(shape)).reshape(-1)
+
+
+@public(method=True)
+def masked_fill(x, mask, value):
+    """
+    A copy of a tensor with one number where a mask is true.
+
+    Parameters
+    ----------
+    x : Tensor
+    mask : Tensor of bool
+        Broadcasts with `x`.
+    value : number or 0-d Tensor
+
+    Returns
+    -------
+    Tensor
+        The broadcast shape, dtype of `x`.
+
+    Raises
+    ------
+    TypeError
+        The mask is not of bools, or the kind of `value` does not fit `x`.
+    ValueError
+        The shapes do not broadcast.
+
+    Notes
+    -----
+    Gradient: ``g`` where the mask is false, for `x`; the sum of ``g`` where it is true, for `value`.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.masked_fill(cg.tensor([1.0, 2.0]), cg.tensor([True, False]), -1.0)
+    tensor([-1.,  2.])
+    """
+    from cgrad.ops.compare import where  # compare.py is a later file
+    x, mask = as_tensor("masked_fill", x), _mask("masked_fill", mask)
+    if not isinstance(value, (bool, int, float)) or not x.dtype.is_floating_point:
+        value = forward.value_for(x, value, "masked_fill")
+        if value.ndim:
+            raise ValueError(f"masked_fill: value must be one number, got shape {value.shape}")
+        if value.dtype != x.dtype:
+            value = value.astype(x.dtype)
+    return where(mask, value, x)
+
+
+# ------------------------------------------------------------------------------------------------------------------ where numbers are
+_argwhere = define("argwhere", forward=forward.argwhere, inputs=("x",), kind=NONDIFF, public=False)
+
+
+@public(method=True)
+def argwhere(x):
+    """
+    Places of the elements that are not zero.
+
+    Parameters
+    ----------
+    x : Tensor
+
+    Returns
+    -------
+    Tensor
+        int64, shape (n, ndim): one place a row, in C order.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.argwhere(cg.tensor([[0, 5], [7, 0]]))
+    tensor([[0, 1],
+            [1, 0]])
+    """
+    return _argwhere(as_tensor("argwhere", x))
+
+
+@public(method=True)
+def nonzero(x, *, as_tuple=True):
+    """
+    Places of the elements that are not zero, axis by axis.
+
+    Parameters
+    ----------
+    x : Tensor
+    as_tuple : bool, default True
+        False gives the matrix that `argwhere` gives, PyTorch's default.
+
+    Returns
+    -------
+    tuple of Tensor
+        One int64 vector for each axis; together they index `x`.
+
+    Raises
+    ------
+    ValueError
+        A 0-d tensor.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> x = cg.tensor([0, 5, 7])
+    >>> cg.nonzero(x)
+    (tensor([1, 2]),)
+    """
+    x = as_tensor("nonzero", x)
+    places = _argwhere(x)
+    if not as_tuple:
+        return places
+    if x.ndim == 0:
+        raise ValueError("nonzero: a 0-d tensor has no places; reshape it to (1,) first")
+    return tuple(places[:, k] for k in range(x.ndim))
+
+
+# ------------------------------------------------------------------------------------------------------------------ in place
+def _in_place(function):
+    def method(self, *args, **kwargs):
+        return core.inplace(function if not kwargs else lambda x, *a: function(x, *a, **kwargs), self, *args)
+    name = function.__name__ + "_"
+    method.__name__ = method.__qualname__ = name
+    first = function.__doc__.strip().splitlines()[0]
+    method.__doc__ = f"`{function.__name__}` written into the tensor itself; returns it.\n\n{first}"
+    register_method(name, method)
+
+
+for _function in (masked_fill, scatter, scatter_add, index_add, index_copy, index_fill):
+    _in_place(_function)

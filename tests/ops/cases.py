@@ -1,0 +1,372 @@
+"""One row per operation: what it is called with, what NumPy or SciPy says, where it has kinks.
+
+test_ops.py drives everything from here: values, gradients, forward mode, second order, layouts, dtypes, special values.  To add an
+operation, add a row; a test fails for a public operation without one.
+"""
+from dataclasses import dataclass, field
+
+import numpy as np
+import scipy.special as sp
+
+import cgrad as cg
+
+INF, NAN = np.inf, np.nan
+
+
+@dataclass
+class Draw:
+    """A floating-point operand, drawn anew for each test: uniform in [low, high], away from the kinks."""
+
+    shape: tuple = ()
+    low: float = -2.0
+    high: float = 2.0
+    kinks: tuple = ()
+    distinct: bool = False        # all elements far apart, for maxima and the like
+
+    def make(self, rng, dtype=np.float64):
+        x = rng.uniform(self.low, self.high, self.shape)
+        if self.distinct:
+            n = x.size
+            x = (rng.permutation(n) / max(n, 1) * (self.high - self.low) + self.low).reshape(self.shape)
+        for kink in self.kinks:
+            x = np.where(np.abs(x - kink) < 0.05, kink + np.where(x < kink, -0.1, 0.1), x)
+        return np.asarray(x, dtype)
+
+
+class Sample:
+    """The arguments of one call.  Draws (also inside lists) are what gradients are taken of; arrays are constants."""
+
+    def __init__(self, *args, **kwargs):
+        self.args, self.kwargs = args, kwargs
+
+
+@dataclass
+class Row:
+    """What the tests know of one operation."""
+
+    name: str
+    reference: object                            # the NumPy function; called with the sample's arguments
+    samples: list
+    function: object = None                      # how to call it; cgrad.<name> by default
+    differentiable: bool = True
+    second: bool = True                          # whether second derivatives are tested
+    elementwise: bool = False
+    result: str = "same"                         # dtype for integer operands: "same", "float", "bool", "int64"
+    integers: tuple = ("int32", "int64", "uint8")  # integer dtypes it takes
+    tolerance: float = 1.0                       # factor on all tolerances
+    special: list = field(default_factory=list)  # (arguments, value, gradients or None)
+
+    def call(self, *args, **kwargs):
+        return (self.function or getattr(cg, self.name))(*args, **kwargs)
+
+
+ROWS = []
+
+
+def row(name, reference, samples, **options):
+    ROWS.append(Row(name, reference, list(samples), **options))
+
+
+SHAPES = ((), (5,), (2, 3), (0, 3))
+PAIRS = (((), ()), ((4,), (4,)), ((2, 3), (3,)), ((3, 1), (1, 4)), ((2, 3), ()), ((0, 1), (2,)))
+
+
+def unary(name, reference, low=-2.0, high=2.0, kinks=(), **options):
+    options.setdefault("integers", ())
+    row(name, reference, [Sample(Draw(shape, low, high, kinks)) for shape in SHAPES], elementwise=True, **options)
+
+
+def binary(name, reference, x=(-2.0, 2.0), y=(-2.0, 2.0), y_kinks=(), numbers=True, **options):
+    samples = [Sample(Draw(a, *x), Draw(b, *y, y_kinks)) for a, b in PAIRS]
+    if numbers:
+        samples += [Sample(Draw((3,), *x), float(y[1])), Sample(float(x[1]), Draw((3,), *y, y_kinks))]
+    row(name, reference, samples, elementwise=True, **options)
+
+
+# ------------------------------------------------------------------------------------------------------------- arithmetic
+binary("add", lambda x, y, alpha=1: x + y * alpha)
+binary("subtract", lambda x, y, alpha=1: x - y * alpha)
+for _name in ("add", "subtract"):
+    ROWS.append(Row(_name, {"add": lambda x, y, alpha: x + alpha * y, "subtract": lambda x, y, alpha: x - alpha * y}[_name],
+                    [Sample(Draw((2, 3)), Draw((3,)), alpha=2.5)]))
+binary("multiply", np.multiply)
+binary("divide", np.divide, y=(0.5, 2.0), result="float",
+       special=[((1.0, 0.0), INF, (INF, -INF)), ((-1.0, INF), -0.0, (0.0, 0.0))])
+row("divide", lambda x, y, rounding_mode: {"floor": np.floor, "trunc": np.trunc}[rounding_mode](x / y),
+    [Sample(Draw((4,), 0.1, 0.9), Draw((4,), 1.1, 1.9), rounding_mode=mode) for mode in ("floor", "trunc")], second=False)
+unary("negative", np.negative, integers=("int32", "int64"))
+unary("positive", np.positive, integers=("int32", "uint8"))
+unary("absolute", np.absolute, kinks=(0,), integers=("int32", "int64"),
+      special=[((0.0,), 0.0, (0.0,)), ((-0.0,), 0.0, (0.0,)), ((-INF,), INF, (-1.0,)), ((NAN,), NAN, None)])
+unary("sign", np.sign, kinks=(0,), second=False, integers=("int32",), special=[((0.0,), 0.0, (0.0,)), ((NAN,), NAN, None)])
+unary("square", np.square, integers=("int32", "int64"))
+unary("reciprocal", np.reciprocal, 0.5, 2.0, special=[((0.0,), INF, (-INF,)), ((-0.0,), -INF, (-INF,)), ((INF,), 0.0, (-0.0,))])
+binary("power", np.power, x=(0.5, 2.0), y=(-2.0, 2.0), integers=(),
+       special=[((0.0, 0.0), 1.0, (0.0, 0.0)), ((0.0, 1.0), 0.0, (1.0, 0.0)), ((0.0, 2.0), 0.0, (0.0, 0.0)),
+                ((0.0, 0.5), 0.0, (INF, 0.0)), ((-2.0, 3.0), -8.0, (12.0, None)), ((-2.0, 2.0), 4.0, (-4.0, None)),
+                ((-2.0, -1.0), -0.5, (-0.25, None)), ((-2.0, 0.5), NAN, None), ((0.0, -1.0), INF, (-INF, None)),
+                ((1.0, NAN), 1.0, None)])
+row("power", np.power, [Sample(Draw((3,), -2.0, -0.5), n) for n in (0, 1, 2, 3, -1, -2, 5)] + [Sample(Draw((3,), 0.5, 2.0), 0.5)])
+row("float_power", np.float_power, [Sample(Draw((3,), 0.5, 2.0), Draw((2, 1))), Sample(Draw((3,), 0.5, 2.0), 3)])
+binary("floor_divide", np.floor_divide, x=(0.1, 0.9), y=(1.1, 1.9), second=False, numbers=False)
+binary("remainder", np.remainder, x=(0.6, 0.9), y=(0.41, 0.55), numbers=False,
+       special=[((-7.0, 2.0), 1.0, (1.0, 4.0)), ((7.0, -2.0), -1.0, (1.0, 4.0))])
+binary("fmod", np.fmod, x=(0.6, 0.9), y=(0.41, 0.55), numbers=False,
+       special=[((-7.0, 2.0), -1.0, (1.0, 3.0)), ((7.0, -2.0), 1.0, (1.0, 3.0))])
+for _name, _reference in (("maximum", np.maximum), ("minimum", np.minimum), ("fmax", np.fmax), ("fmin", np.fmin)):
+    _nan = NAN if _name.startswith("m") else 2.0
+    binary(_name, _reference, x=(-2.0, 0.9), y=(1.0, 2.0),
+           special=[((3.0, 3.0), 3.0, (0.5, 0.5)), ((NAN, 2.0), _nan, None), ((2.0, NAN), _nan, None)])
+binary("hypot", np.hypot, x=(0.5, 2.0), y=(-2.0, -0.5), integers=(),
+       special=[((0.0, 0.0), 0.0, (0.0, 0.0)), ((3e200, 4e200), 5e200, (0.6, 0.8)), ((INF, NAN), INF, None)])
+binary("atan2", np.arctan2, x=(0.5, 2.0), y=(-2.0, -0.5), integers=(),
+       special=[((0.0, 0.0), 0.0, (0.0, 0.0)), ((0.0, -1.0), np.pi, (-1.0, 0.0)), ((3e200, 4e200), np.arctan2(3, 4), (1.6e-201, -1.2e-201))])
+binary("copysign", np.copysign, x=(0.5, 2.0), y=(-2.0, -0.5), second=False, integers=(),
+       special=[((0.0, -1.0), -0.0, (0.0, 0.0)), ((2.0, -0.0), -2.0, (-1.0, 0.0))])
+binary("logaddexp", np.logaddexp, integers=(),
+       special=[((-INF, -INF), -INF, (0.0, 0.0)), ((INF, INF), INF, (0.5, 0.5)), ((1000.0, 1000.0), 1000.0 + np.log(2), (0.5, 0.5)),
+                ((-INF, 1.0), 1.0, (0.0, 1.0))])
+row("lerp", lambda x, y, w: x + w * (y - x),
+    [Sample(Draw((2, 3)), Draw((3,)), Draw(())), Sample(Draw((3,)), Draw((3,)), 0.25), Sample(Draw((0,)), Draw((0,)), Draw(()))])
+row("addcmul", lambda x, y, z, value=1: x + value * y * z,
+    [Sample(Draw((2, 3)), Draw((3,)), Draw(())), Sample(Draw((3,)), Draw((3,)), Draw((3,)), value=0.5)])
+row("addcdiv", lambda x, y, z, value=1: x + value * y / z,
+    [Sample(Draw((2, 3)), Draw((3,)), Draw((), 0.5, 2.0)), Sample(Draw((3,)), Draw((3,)), Draw((3,), 0.5, 2.0), value=0.5)])
+
+# ------------------------------------------------------------------------------------------------ functions of one number
+unary("sqrt", np.sqrt, 0.5, 2.0, special=[((0.0,), 0.0, (INF,)), ((-1.0,), NAN, None), ((INF,), INF, (0.0,))])
+unary("rsqrt", lambda x: 1 / np.sqrt(x), 0.5, 2.0, special=[((0.0,), INF, (-INF,)), ((INF,), 0.0, (-0.0,))])
+unary("exp", np.exp, special=[((-INF,), 0.0, (0.0,)), ((INF,), INF, (INF,)), ((1000.0,), INF, (INF,)), ((NAN,), NAN, None)])
+unary("exp2", np.exp2)
+unary("expm1", np.expm1, special=[((1e-20,), 1e-20, (1.0,)), ((-INF,), -1.0, (0.0,))])
+unary("log", np.log, 0.5, 2.0, special=[((0.0,), -INF, (INF,)), ((-1.0,), NAN, None), ((INF,), INF, (0.0,))])
+unary("log2", np.log2, 0.5, 2.0, special=[((0.0,), -INF, (INF,))])
+unary("log10", np.log10, 0.5, 2.0, special=[((0.0,), -INF, (INF,))])
+unary("log1p", np.log1p, -0.5, 2.0, special=[((1e-20,), 1e-20, (1.0,)), ((-1.0,), -INF, (INF,))])
+unary("sin", np.sin)
+unary("cos", np.cos)
+unary("tan", np.tan, -1.0, 1.0)
+unary("asin", np.arcsin, -0.8, 0.8, special=[((1.0,), np.pi / 2, (INF,)), ((2.0,), NAN, None)])
+unary("acos", np.arccos, -0.8, 0.8, special=[((1.0,), 0.0, (-INF,)), ((2.0,), NAN, None)])
+unary("atan", np.arctan, special=[((INF,), np.pi / 2, (0.0,))])
+unary("sinh", np.sinh)
+unary("cosh", np.cosh)
+unary("tanh", np.tanh, special=[((INF,), 1.0, (0.0,)), ((-40.0,), -1.0, (0.0,))])
+unary("asinh", np.arcsinh)
+unary("acosh", np.arccosh, 1.5, 3.0, special=[((1.0,), 0.0, (INF,)), ((0.5,), NAN, None)])
+unary("atanh", np.arctanh, -0.8, 0.8, special=[((1.0,), INF, (INF,))])
+unary("erf", sp.erf, special=[((INF,), 1.0, (0.0,))])
+unary("erfc", sp.erfc, special=[((INF,), 0.0, (-0.0,)), ((20.0,), sp.erfc(20.0), None)])
+for _name, _reference in (("floor", np.floor), ("ceil", np.ceil), ("trunc", np.trunc), ("round", np.round)):
+    row(_name, _reference, [Sample(Draw(s, 1.1, 1.4)) for s in SHAPES] + [Sample(Draw((3,), -1.4, -1.1))], second=False, elementwise=True,
+        integers=("int32", "int64"), special=[((NAN,), NAN, None), ((-INF,), -INF, (0.0,))])
+row("round", np.round, [Sample(Draw((3,), 1.26, 1.34), 1), Sample(Draw((3,), 1130, 1160), -2)], second=False,
+    special=[((0.5,), 0.0, (0.0,)), ((1.5,), 2.0, (0.0,)), ((2.5,), 2.0, (0.0,))])
+unary("frac", lambda x: x - np.trunc(x), 1.1, 1.9)
+unary("deg2rad", np.deg2rad, -180, 180)
+unary("rad2deg", np.rad2deg)
+
+# ------------------------------------------------------------------------------------------------------------ activations
+unary("sigmoid", sp.expit, special=[((-1000.0,), 0.0, (0.0,)), ((1000.0,), 1.0, (0.0,))])
+unary("logsigmoid", sp.log_expit, special=[((-1000.0,), -1000.0, (1.0,)), ((1000.0,), 0.0, (0.0,))])
+unary("relu", lambda x: np.maximum(x, 0), kinks=(0,), integers=("int32",),
+      special=[((0.0,), 0.0, (0.0,)), ((NAN,), NAN, None), ((-INF,), 0.0, (0.0,)), ((INF,), INF, (1.0,))])
+unary("gelu", lambda x: x * sp.ndtr(x), special=[((0.0,), 0.0, (0.5,)), ((-50.0,), 0.0, (0.0,)), ((50.0,), 50.0, (1.0,))])
+row("gelu", lambda x, approximate: 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x ** 3))),
+    [Sample(Draw((2, 3)), approximate="tanh")])
+unary("silu", lambda x: x * sp.expit(x), special=[((-1000.0,), 0.0, (0.0,)), ((1000.0,), 1000.0, (1.0,))])
+unary("softplus", lambda x: np.logaddexp(x, 0), special=[((-1000.0,), 0.0, (0.0,)), ((1000.0,), 1000.0, (1.0,))])
+row("softplus", lambda x, beta: np.logaddexp(x * beta, 0) / beta, [Sample(Draw((2, 3)), beta=2.0)])
+row("leaky_relu", lambda x, slope=0.01: np.where(x > 0, x, slope * x),
+    [Sample(Draw((2, 3), kinks=(0,))), Sample(Draw((4,), kinks=(0,)), 0.2)], special=[((0.0,), 0.0, (0.01,)), ((NAN,), NAN, None)])
+row("elu", lambda x, alpha=1.0: np.where(x > 0, x, alpha * np.expm1(x)),
+    [Sample(Draw((2, 3), kinks=(0,))), Sample(Draw((4,), kinks=(0,)), 0.5)],
+    special=[((0.0,), 0.0, (1.0,)), ((1000.0,), 1000.0, (1.0,)), ((-1000.0,), -1.0, (0.0,)), ((NAN,), NAN, None)])
+row("celu", lambda x, alpha=1.0: np.where(x > 0, x, alpha * np.expm1(x / alpha)),
+    [Sample(Draw((2, 3), kinks=(0,))), Sample(Draw((4,), kinks=(0,)), 0.5)])
+unary("selu", lambda x: 1.0507009873554805 * np.where(x > 0, x, 1.6732632423543772 * np.expm1(x)), kinks=(0,))
+row("hardtanh", lambda x, low=-1, high=1: np.clip(x, low, high),
+    [Sample(Draw((2, 3), kinks=(-1, 1))), Sample(Draw((4,), kinks=(-0.5, 1.5)), -0.5, 1.5)], second=False,
+    special=[((1.0,), 1.0, (0.0,)), ((-1.0,), -1.0, (0.0,)), ((NAN,), NAN, None)])
+unary("relu6", lambda x: np.clip(x, 0, 6), 0.2, 8.0, kinks=(6,), second=False)
+unary("hardsigmoid", lambda x: np.clip(x + 3, 0, 6) / 6, -4.0, 4.0, kinks=(-3, 3), second=False)
+unary("hardswish", lambda x: x * np.clip(x + 3, 0, 6) / 6, -4.0, 4.0, kinks=(-3, 3))
+unary("mish", lambda x: x * np.tanh(np.logaddexp(x, 0)))
+unary("softsign", lambda x: x / (1 + np.abs(x)), kinks=(0,))
+unary("tanhshrink", lambda x: x - np.tanh(x))
+row("softshrink", lambda x, lambd=0.5: np.where(x > lambd, x - lambd, np.where(x < -lambd, x + lambd, 0)),
+    [Sample(Draw((2, 3), kinks=(-0.5, 0.5))), Sample(Draw((4,), kinks=(-1, 1)), 1.0)], second=False)
+row("hardshrink", lambda x, lambd=0.5: np.where(np.abs(x) > lambd, x, 0),
+    [Sample(Draw((2, 3), kinks=(-0.5, 0.5))), Sample(Draw((4,), kinks=(-1, 1)), 1.0)], second=False)
+row("threshold", lambda x, t, v: np.where(x > t, x, v), [Sample(Draw((2, 3), kinks=(0.5,)), 0.5, -1.0)], second=False)
+row("prelu", lambda x, w: np.where(x > 0, x, x * (w if w.size == 1 else w.reshape((1, -1) + (1,) * (x.ndim - 2)))),
+    [Sample(Draw((2, 3), kinks=(0,)), Draw((1,))), Sample(Draw((2, 3, 4), kinks=(0,)), Draw((3,)))])
+
+# ---------------------------------------------------------------------------------------------- comparison, logic, choice
+for _name in ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal"):
+    binary(_name, getattr(np, _name), differentiable=False, result="bool",
+           special=[((NAN, NAN), _name == "not_equal", None), ((0.0, -0.0), _name in ("equal", "less_equal", "greater_equal"), None)])
+for _name in ("logical_and", "logical_or", "logical_xor"):
+    binary(_name, getattr(np, _name), differentiable=False, result="bool", special=[((NAN, 0.0), _name != "logical_and", None)])
+unary("logical_not", np.logical_not, differentiable=False, result="bool", integers=("int32", "uint8"))
+_integers = [Sample(np.array([5, -7, 100]), np.array([3, 6, -1])), Sample(np.array([[5], [6]], np.uint8), np.array([1, 2], np.uint8)),
+             Sample(np.array([5, 6]), 3)]
+_bools = [Sample(np.array([True, True, False, False]), np.array([True, False, True, False]))]
+for _name in ("bitwise_and", "bitwise_or", "bitwise_xor"):
+    row(_name, getattr(np, _name), _integers + _bools, differentiable=False)
+for _name in ("left", "right"):
+    row(f"bitwise_{_name}_shift", getattr(np, f"{_name}_shift"),
+        [Sample(np.array([5, -7, 100]), np.array([0, 1, 3])), Sample(np.array([5, 6]), 2)], differentiable=False)
+row("bitwise_not", np.invert, [Sample(np.array([5, -7])), Sample(np.array([True, False])), Sample(np.array([1], np.uint8))], differentiable=False)
+for _name in ("isnan", "isinf", "isfinite", "signbit", "isposinf", "isneginf"):
+    unary(_name, getattr(np, _name), differentiable=False, result="bool",
+          special=[((x,), bool(getattr(np, _name)(x)), None) for x in (NAN, INF, -INF, 0.0, -0.0)])
+_choice = np.array([[True, False, True], [False, False, True]])
+row("where", np.where,
+    [Sample(_choice, Draw((2, 3)), Draw((2, 3))), Sample(_choice, Draw((3,)), Draw(())), Sample(_choice[0], Draw((2, 1)), Draw((3,))),
+     Sample(_choice, Draw((2, 3)), 0.5), Sample(np.array(True), 1.5, Draw((2,))), Sample(np.zeros((0, 1), bool), Draw((3,)), Draw((1,)))],
+    special=[((True, 1.0, NAN), 1.0, (None, 1.0, 0.0)), ((False, INF, 2.0), 2.0, (None, 0.0, 1.0))])
+row("clip", lambda x, min=None, max=None: np.clip(x, min, max),
+    [Sample(Draw((2, 3), kinks=(-1, 1)), -1.0, 1.0), Sample(Draw((4,), kinks=(0.5,)), min=0.5), Sample(Draw((4,), kinks=(0.5,)), max=0.5),
+     Sample(Draw((2, 3)), Draw((3,), -5, -3), Draw((3,), 3, 5)), Sample(Draw((2, 3)), Draw((3,), 3, 4), Draw((), 5, 6)),
+     Sample(Draw((2, 3)), Draw((3,), 3, 4), None), Sample(Draw((3,)), None, Draw((2, 1), -4, -3))],
+    special=[((1.0, 1.0, 2.0), 1.0, (1.0, 0.0, 0.0)), ((2.0, 1.0, 2.0), 2.0, (1.0, 0.0, 0.0)), ((NAN, 0.0, 1.0), NAN, None),
+             ((0.0, 3.0, 1.0), 1.0, (0.0, 0.0, 1.0)), ((9.0, 0.0, 1.0), 1.0, (0.0, 0.0, 1.0)), ((-9.0, 0.0, 1.0), 0.0, (0.0, 1.0, 0.0))])
+row("clamp_min", np.maximum, [Sample(Draw((4,), kinks=(0.5,)), 0.5), Sample(Draw((2, 3)), Draw((3,), 3, 4))], special=[((1.0, 1.0), 1.0, (1.0, 0.0))])
+row("clamp_max", np.minimum, [Sample(Draw((4,), kinks=(0.5,)), 0.5), Sample(Draw((2, 3)), Draw((3,), -4, -3))], special=[((1.0, 1.0), 1.0, (1.0, 0.0))])
+row("nan_to_num", np.nan_to_num, [Sample(Draw((2, 3))), Sample(Draw((3,)), nan=1.0, posinf=2.0, neginf=3.0)],
+    special=[((NAN,), 0.0, (0.0,)), ((INF,), np.finfo(float).max, (0.0,)), ((-INF,), np.finfo(float).min, (0.0,))])
+_near = np.array([1.0, 2.0, INF, NAN, 0.0]), np.array([1.0 + 1e-7, 2.1, INF, NAN, 1e-9])
+row("isclose", np.isclose, [Sample(*_near), Sample(*_near, equal_nan=True), Sample(*_near, rtol=0.1, atol=0.0)], differentiable=False)
+row("allclose", np.allclose, [Sample(*_near), Sample(*_near, equal_nan=True), Sample(np.ones(3), np.ones(3))], differentiable=False)
+row("array_equal", np.array_equal, [Sample(np.ones(3), np.ones(3)), Sample(np.ones(3), np.ones((1, 3))), Sample(np.ones(3), np.zeros(3))],
+    differentiable=False)
+
+# ------------------------------------------------------------------------------------------------------------- reductions
+AXES = [dict(), dict(axis=0), dict(axis=-1, keepdims=True), dict(axis=(0, 2)), dict(axis=(1, -1), keepdims=True), dict(axis=()),
+        dict(axis=None, keepdims=True)]
+
+
+def reduction(name, reference, low=-2.0, high=2.0, empty=True, extra=(), distinct=False, **options):
+    samples = [Sample(Draw((2, 3, 4), low, high, distinct=distinct), **axes, **more) for axes in AXES for more in (extra or ({},))]
+    samples += [Sample(Draw((), low, high), **more) for more in (extra or ({},))] + [Sample(Draw((5,), low, high, distinct=distinct))]
+    if empty:
+        samples += [Sample(Draw((0, 3)), axis=0), Sample(Draw((2, 0, 3))), Sample(Draw((2, 0)), axis=1, keepdims=True)]
+    samples += [Sample(Draw((0, 3), distinct=distinct), axis=1)]
+    row(name, reference, samples, **options)
+
+
+def _axes(function):
+    """A NumPy reduction that takes ``axis=()``, which leaves things as they are."""
+    def reference(x, axis=None, keepdims=False, **options):
+        return function(x, axis=axis, keepdims=keepdims, **options)
+    return reference
+
+
+def _logsumexp(x, axis=None, keepdims=False):
+    return x.copy() if axis == () else sp.logsumexp(x, axis=axis, keepdims=keepdims)
+
+
+def _spread(function):
+    def reference(x, axis=None, keepdims=False, correction=0):
+        with np.errstate(all="ignore"):
+            return function(x, axis=axis, keepdims=keepdims, ddof=correction)
+    return reference
+
+
+reduction("sum", _axes(np.sum), result="int64", integers=("int32", "uint8", "bool"))
+reduction("mean", _axes(np.mean), empty=False, result="float", integers=("int32",))
+reduction("prod", _axes(np.prod), result="int64", integers=("int32",))
+row("prod", np.prod, [Sample(Draw((n,), 0.5, 1.5)) for n in (1, 2, 3, 4, 5, 7, 8, 9)])
+reduction("max", _axes(np.max), empty=False, distinct=True, integers=("int32", "uint8"), second=False)
+reduction("min", _axes(np.min), empty=False, distinct=True, integers=("int32", "uint8"), second=False)
+row("amax", np.max, [Sample(Draw((2, 3), distinct=True), axis=1), Sample(Draw((2, 3), distinct=True))], second=False)
+row("amin", np.min, [Sample(Draw((2, 3), distinct=True), axis=1), Sample(Draw((2, 3), distinct=True))], second=False)
+for _name in ("argmax", "argmin"):
+    row(_name, lambda x, axis=None, keepdims=False, f=getattr(np, _name): f(x, axis=axis, keepdims=keepdims),
+        [Sample(Draw((2, 3, 4)), axis=1), Sample(Draw((2, 3, 4)), axis=-1, keepdims=True), Sample(Draw((2, 3))), Sample(Draw(())),
+         Sample(np.array([1, 3, 3])), Sample(np.array([2.0, NAN, -INF])), Sample(Draw((2, 3)), axis=None, keepdims=True)], differentiable=False)
+for _name in ("any", "all"):
+    row(_name, _axes(getattr(np, _name)),
+        [Sample(np.array([[0, 1], [2, 3]])), Sample(np.array([[0.0, 0.0], [NAN, 3]]), axis=1), Sample(np.zeros((0, 2))),
+         Sample(np.array([[True, False], [True, True]]), axis=(0, 1), keepdims=True), Sample(np.zeros((2, 0)), axis=1)], differentiable=False)
+row("count_nonzero", np.count_nonzero, [Sample(np.array([[0, 1], [2, 3]])), Sample(np.array([[0.0, -0.0], [NAN, 3]]), axis=1)],
+    differentiable=False)
+_gaps = np.array([[1.0, NAN, 3.0], [NAN, 5.0, 6.0]])
+row("nansum", np.nansum, [Sample(_gaps), Sample(_gaps, axis=1), Sample(Draw((2, 3)), axis=0, keepdims=True)])
+row("nanmean", np.nanmean, [Sample(_gaps), Sample(_gaps, axis=1), Sample(Draw((2, 3)), axis=0, keepdims=True)])
+reduction("var", _spread(np.var), empty=False, extra=({}, dict(correction=1)), result="float", integers=("int32",))
+reduction("std", _spread(np.std), empty=False, extra=({}, dict(correction=1)), result="float", integers=("int32",))
+ROWS[-1].samples = [s for s in ROWS[-1].samples if s.kwargs.get("axis") != () and s.args[0].shape != ()]   # constant: no slope to compare
+row("var_mean", lambda x, axis=None, correction=0: (np.var(x, axis=axis, ddof=correction), np.mean(x, axis=axis)),
+    [Sample(Draw((2, 3)), axis=1), Sample(Draw((4,)), correction=1)])
+row("std_mean", lambda x, axis=None, correction=0: (np.std(x, axis=axis, ddof=correction), np.mean(x, axis=axis)),
+    [Sample(Draw((2, 3)), axis=1), Sample(Draw((4,)), correction=1)])
+reduction("logsumexp", _logsumexp, empty=False)
+row("softmax", lambda x, axis: sp.softmax(x, axis=axis if x.ndim else None),
+    [Sample(Draw((2, 3, 4)), 1), Sample(Draw((5,)), axis=-1), Sample(Draw((2, 3)), 0), Sample(Draw(()), 0), Sample(Draw((0, 3)), 1)])
+row("log_softmax", lambda x, axis: sp.log_softmax(x, axis=axis if x.ndim else None),
+    [Sample(Draw((2, 3, 4)), 1), Sample(Draw((5,)), axis=-1), Sample(Draw((2, 3)), 0), Sample(Draw(()), 0), Sample(Draw((0, 3)), 1)])
+row("softmin", lambda x, axis: sp.softmax(-x, axis=axis), [Sample(Draw((2, 3)), 1)])
+row("vector_norm", lambda x, ord=2, axis=None, keepdims=False: np.linalg.vector_norm(x, ord=ord, axis=axis, keepdims=keepdims),
+    [Sample(Draw((2, 3), 0.5, 2.0)), Sample(Draw((2, 3, 4), -2.0, -0.5), axis=(0, 2)), Sample(Draw((2, 3)), axis=1, keepdims=True),
+     Sample(Draw((2, 3), 0.5, 2.0), ord=1, axis=1), Sample(Draw((2, 3), 0.5, 2.0), ord=3), Sample(Draw((0,))),
+     Sample(Draw((4,), 0.5, 2.0, distinct=True), ord=INF), Sample(Draw((4,), 0.5, 2.0, distinct=True), ord=-INF)])
+
+# ------------------------------------------------------------------------------------------------------------------ shape
+row("reshape", lambda x, *shape: np.reshape(x, shape[0] if len(shape) == 1 else shape),
+    [Sample(Draw((2, 3, 4)), (4, 6)), Sample(Draw((2, 3, 4)), -1), Sample(Draw((6,)), 2, 3), Sample(Draw(()), (1, 1)), Sample(Draw((1,)), ()),
+     Sample(Draw((0, 3)), (3, 0, 2)), Sample(Draw((2, 3)), (2, 3))])
+row("view", lambda x, *shape: np.reshape(x, shape[0] if len(shape) == 1 else shape),
+    [Sample(Draw((2, 3, 4)), (6, 4)), Sample(Draw((6,)), 2, -1)])
+row("view_as", lambda x, y: np.reshape(x, y.shape), [Sample(Draw((2, 3)), np.zeros(6))])
+row("reshape_as", lambda x, y: np.reshape(x, y.shape), [Sample(Draw((2, 3)), np.zeros(6))])
+row("ravel", np.ravel, [Sample(Draw((2, 3))), Sample(Draw(())), Sample(Draw((0, 2)))])
+row("flatten", lambda x, start_dim=0, end_dim=-1: x.reshape(x.shape[:start_dim] + (-1,) + x.shape[x.ndim + end_dim + 1:] if x.ndim else (1,)),
+    [Sample(Draw((2, 3, 4))), Sample(Draw((2, 3, 4)), 1), Sample(Draw((2, 3, 4)), 0, -2), Sample(Draw(()))])
+row("unflatten", lambda x, axis, sizes: x.reshape(x.shape[:axis] + sizes + x.shape[axis + 1:]),
+    [Sample(Draw((2, 6)), 1, (2, 3)), Sample(Draw((6, 2)), 0, (-1, 3))])
+row("permute_dims", lambda x, *axes: np.transpose(x, axes[0] if len(axes) == 1 else axes),
+    [Sample(Draw((2, 3, 4)), (2, 0, 1)), Sample(Draw((2, 3, 4)), 0, -1, 1), Sample(Draw(()), ())])
+row("transpose", lambda x, *axes: np.swapaxes(x, *axes) if len(axes) == 2 else np.transpose(x, *axes),
+    [Sample(Draw((2, 3, 4)), 0, 2), Sample(Draw((2, 3, 4))), Sample(Draw((2, 3, 4)), (1, 2, 0)), Sample(Draw((2, 3)), -1, 0)])
+row("swapaxes", np.swapaxes, [Sample(Draw((2, 3, 4)), 0, -1)])
+row("matrix_transpose", lambda x: np.swapaxes(x, -1, -2), [Sample(Draw((2, 3, 4))), Sample(Draw((2, 3)))])
+row("t", np.transpose, [Sample(Draw((2, 3))), Sample(Draw((3,))), Sample(Draw(()))])
+row("moveaxis", np.moveaxis, [Sample(Draw((2, 3, 4)), 0, -1), Sample(Draw((2, 3, 4)), (0, 1), (2, 0)), Sample(Draw((2, 3, 4)), (-1, 0), (0, 1))])
+row("flip", lambda x, axis=None: np.flip(x, axis),
+    [Sample(Draw((2, 3))), Sample(Draw((2, 3, 4)), (0, -1)), Sample(Draw((3,)), 0), Sample(Draw((0, 2)), 0), Sample(Draw(()))])
+row("squeeze", np.squeeze, [Sample(Draw((1, 3, 1))), Sample(Draw((1, 3, 1)), 0), Sample(Draw((1, 3, 1)), (0, -1)), Sample(Draw((2, 3)))])
+row("expand_dims", np.expand_dims, [Sample(Draw((2, 3)), 0), Sample(Draw((2, 3)), -1), Sample(Draw((2, 3)), (0, -1)), Sample(Draw(()), 0)])
+row("broadcast_to", np.broadcast_to, [Sample(Draw((3,)), (2, 3)), Sample(Draw((2, 1)), (4, 2, 3)), Sample(Draw(()), (2,)), Sample(Draw((1,)), (0,))])
+row("expand", lambda x, *shape: np.broadcast_to(x, (2, 3)), [Sample(Draw((3,)), 2, -1), Sample(Draw((2, 1)), (-1, 3))])
+row("expand_as", lambda x, y: np.broadcast_to(x, y.shape), [Sample(Draw((3,)), np.zeros((2, 3)))])
+row("broadcast_tensors", np.broadcast_arrays, [Sample(Draw((3, 1)), Draw((2,))), Sample(Draw(()), Draw((2, 2)), Draw((1, 2)))])
+row("broadcast_shapes", np.broadcast_shapes, [Sample((3, 1), (4,)), Sample(()), Sample((0, 1), (1, 5))], differentiable=False)
+
+# ----------------------------------------------------------------------------------------------------------------- matmul
+MATMUL_SHAPES = [((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 2)), ((2, 3), (3, 4)), ((5, 2, 3), (3,)), ((3,), (5, 3, 2)), ((5, 2, 3), (3, 4)),
+                 ((2, 3), (5, 3, 4)), ((5, 1, 2, 3), (4, 3, 2)), ((1, 2, 3), (5, 3, 1)), ((2, 0), (0, 3)), ((0, 3), (3, 2)), ((0, 2, 3), (3,)),
+                 ((2, 1, 2, 3), (3, 2))]
+row("matmul", np.matmul, [Sample(Draw(a), Draw(b)) for a, b in MATMUL_SHAPES])
+row("mm", np.matmul, [Sample(Draw((2, 3)), Draw((3, 4)))])
+row("mv", np.matmul, [Sample(Draw((2, 3)), Draw((3,)))])
+row("bmm", np.matmul, [Sample(Draw((5, 2, 3)), Draw((5, 3, 4)))])
+row("dot", np.dot, [Sample(Draw((3,)), Draw((3,))), Sample(Draw((0,)), Draw((0,)))])
+row("vdot", np.vdot, [Sample(Draw((3,)), Draw((3,)))])
+row("vecdot", lambda x, y, axis=-1: (x * y).sum(axis), [Sample(Draw((2, 3)), Draw((3,))), Sample(Draw((3, 2)), Draw((3, 1)), axis=-2),
+                                                      Sample(Draw((3,)), Draw((3,)))])
+row("inner", np.inner, [Sample(Draw((2, 3)), Draw((3,))), Sample(Draw((2, 3)), Draw((4, 3))), Sample(Draw(()), Draw((3,)))])
+row("outer", np.outer, [Sample(Draw((2,)), Draw((3,)))])
+row("addmm", lambda x, y, z, beta=1, alpha=1: beta * x + alpha * (y @ z),
+    [Sample(Draw((2, 4)), Draw((2, 3)), Draw((3, 4))), Sample(Draw((4,)), Draw((2, 3)), Draw((3, 4)), beta=0.5, alpha=2.0)])
+row("tensordot", np.tensordot, [Sample(Draw((2, 3, 4)), Draw((3, 4, 5))), Sample(Draw((2, 3)), Draw((3, 2)), axes=((0, 1), (1, 0))),
+                               Sample(Draw((2,)), Draw((3,)), axes=0), Sample(Draw((2, 3)), Draw((3,)), axes=1)])
+row("linear", lambda x, w, b=0.0: x @ w.T + b,
+    [Sample(Draw((5, 3)), Draw((4, 3)), Draw((4,))), Sample(Draw((2, 5, 3)), Draw((4, 3)), Draw((4,))), Sample(Draw((3,)), Draw((4, 3)), Draw((4,))),
+     Sample(Draw((2, 3)), Draw((4, 3))), Sample(Draw((2, 3)), Draw((3,)), Draw(())), Sample(Draw((0, 3)), Draw((4, 3)), Draw((4,)))])
+
+# ------------------------------------------------------------------------------- joining, indexing and other families below
+
+# Public functions of the ops layer that are no operations on numbers: creation, random numbers, dtypes and copies.
+NO_ROW = set()

@@ -1,0 +1,471 @@
+"""Every row of cases.py against NumPy, finite differences, the other mode, and itself in other layouts and dtypes."""
+import zlib
+
+import cases
+import numpy as np
+import pytest
+from cases import ROWS, Draw
+
+import cgrad as cg
+
+DIFFERENTIABLE = [r for r in ROWS if r.differentiable]
+ELEMENTWISE = [r for r in ROWS if r.elementwise]
+
+
+def by_name(rows):
+    return pytest.mark.parametrize("row", rows, ids=[r.name for r in rows])
+
+
+def rng_for(row, salt=0):
+    return np.random.default_rng(zlib.crc32(row.name.encode()) + salt)
+
+
+# ---------------------------------------------------------------------------------------------------- arguments of a call
+def draw(value, rng, dtype=np.float64):
+    """An argument with arrays in place of draws."""
+    if isinstance(value, Draw):
+        return value.make(rng, dtype)
+    if isinstance(value, list):
+        return [draw(v, rng, dtype) for v in value]
+    return value
+
+
+def split(sample, rng, dtype=np.float64):
+    """(operands to differentiate, a function that puts operands back into the full arguments)."""
+    places = []
+    args = list(sample.args)
+    for i, arg in enumerate(args):
+        if isinstance(arg, Draw):
+            places.append((i, None))
+        elif isinstance(arg, list) and any(isinstance(a, Draw) for a in arg):
+            places += [(i, j) for j, a in enumerate(arg) if isinstance(a, Draw)]
+    values = [draw(args[i] if j is None else args[i][j], rng, dtype) for i, j in places]
+
+    def put(operands, wrap):
+        full = [[wrap(a) for a in arg] if isinstance(arg, list) and any(isinstance(a, Draw) for a in arg) else wrap(arg) for arg in args]
+        for (i, j), value in zip(places, operands):
+            if j is None:
+                full[i] = value
+            else:
+                full[i][j] = value
+        return full
+    return values, put
+
+
+def constant(value):
+    """Arrays among the arguments are tensors for cgrad."""
+    return cg.tensor(value) if isinstance(value, np.ndarray) else value
+
+
+def same(value):
+    return value
+
+
+def as_tuple(result):
+    return tuple(result) if isinstance(result, (tuple, list)) and not (result and isinstance(result[0], int)) else (result,)
+
+
+def array(x):
+    return np.array(x.detach().numpy()) if isinstance(x, cg.Tensor) else np.asarray(x)
+
+
+def scalar(outs, cotangents):
+    """The sum of all results times fixed cotangents."""
+    total = None
+    for out, c in zip(outs, cotangents):
+        if c is None:
+            continue
+        term = (out * c).sum()
+        total = term if total is None else total + term
+    return total
+
+
+def cotangents_of(outs, rng):
+    return [rng.standard_normal(array(o).shape) if np.issubdtype(array(o).dtype, np.floating) else None for o in outs]
+
+
+def call_numpy(row, sample, values, put):
+    with np.errstate(all="ignore"):
+        return as_tuple(row.reference(*put(values, same), **sample.kwargs))
+
+
+def call_cgrad(row, sample, tensors, put):
+    return as_tuple(row.call(*put(tensors, constant), **sample.kwargs))
+
+
+def close(got, want, row, rtol=1e-12, atol=1e-13):
+    got, want = array(got), np.asarray(want)
+    assert got.shape == want.shape, f"{row.name}: shape {got.shape}, expected {want.shape}"
+    np.testing.assert_allclose(got, want, rtol=rtol * row.tolerance, atol=atol * row.tolerance, equal_nan=True, err_msg=row.name)
+
+
+# ----------------------------------------------------------------------------------------------------------------- values
+@by_name(ROWS)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_values_agree_with_the_reference(row, dtype):
+    rng = rng_for(row)
+    for sample in row.samples:
+        values, put = split(sample, rng, dtype)
+        if dtype == np.float32 and not values:
+            continue
+        want = call_numpy(row, sample, [v.astype(np.float64) for v in values], put)
+        got = call_cgrad(row, sample, [cg.tensor(v) for v in values], put)
+        assert len(got) == len(want)
+        for g, w in zip(got, want):
+            tight = dict(rtol=1e-12, atol=1e-14) if dtype == np.float64 else dict(rtol=2e-5, atol=2e-6)
+            close(g, w, row, **tight)
+            if values and isinstance(g, cg.Tensor) and row.name != "float_power":
+                kind = np.asarray(w).dtype.kind
+                assert g.dtype == {"f": dtype, "b": np.bool_, "i": np.int64}[kind], f"{row.name}: dtype {g.dtype}"
+
+
+# -------------------------------------------------------------------------------------------------------------- gradients
+def gradients(row, sample, values, put, cotangents, create_graph=False):
+    leaves = [cg.tensor(v, requires_grad=True) for v in values]
+    outs = call_cgrad(row, sample, leaves, put)
+    total = scalar(outs, [None if c is None else cg.tensor(c) for c in cotangents])
+    found = cg.autograd.grad(total, leaves, create_graph=create_graph, allow_unused=True)
+    return leaves, [cg.zeros_like(x) if g is None else g for x, g in zip(leaves, found)]
+
+
+def directional(function, values, directions, eps):
+    """Central difference of a scalar function along a direction, of fourth order."""
+    def at(step):
+        return function([v + step * d for v, d in zip(values, directions)])
+    return (8 * (at(eps) - at(-eps)) - (at(2 * eps) - at(-2 * eps))) / (12 * eps)
+
+
+def dot(xs, ys):
+    return sum(float((array(x) * array(y)).sum()) for x, y in zip(xs, ys))
+
+
+@by_name(DIFFERENTIABLE)
+def test_gradients_agree_with_central_differences_and_forward_mode(row):
+    rng = rng_for(row)
+    for sample in row.samples:
+        values, put = split(sample, rng)
+        if not values:
+            continue
+        outs = call_numpy(row, sample, values, put)
+        cotangents = cotangents_of(outs, rng)
+        directions = [rng.standard_normal(v.shape) for v in values]
+        leaves, found = gradients(row, sample, values, put, cotangents)
+        for x, g in zip(leaves, found):
+            assert g.shape == x.shape and g.dtype == x.dtype
+        backward = dot(found, directions)
+
+        def value(operands):
+            return sum(float((o * c).sum()) for o, c in zip(call_numpy(row, sample, operands, put), cotangents) if c is not None)
+        size = sum(np.abs(np.nan_to_num(o)).sum() for o in outs if np.asarray(o).size) + abs(backward) + 1
+        difference = directional(value, values, directions, 1e-3)
+        assert backward == pytest.approx(difference, rel=1e-8, abs=1e-9 * size * row.tolerance), f"{row.name}{sample.kwargs}"
+
+        _, tangents = cg.func.jvp(lambda *xs: call_cgrad(row, sample, xs, put), tuple(cg.tensor(v) for v in values),
+                                  tuple(cg.tensor(d) for d in directions))
+        forward = sum(float((array(t) * c).sum()) for t, c in zip(as_tuple(tangents), cotangents) if c is not None)
+        assert forward == pytest.approx(backward, rel=1e-11, abs=1e-12 * size), f"{row.name}: forward mode"
+
+
+@by_name([r for r in DIFFERENTIABLE if r.second])
+def test_second_derivatives_agree_with_differences_of_first_ones(row):
+    rng = rng_for(row, 1)
+    for sample in row.samples:
+        values, put = split(sample, rng)
+        if not sum(v.size for v in values):
+            continue
+        cotangents = cotangents_of(call_numpy(row, sample, values, put), rng)
+        along = [rng.standard_normal(v.shape) for v in values]
+        directions = [rng.standard_normal(v.shape) for v in values]
+
+        def slope(operands):
+            return dot(gradients(row, sample, operands, put, cotangents)[1], along)
+        leaves, found = gradients(row, sample, values, put, cotangents, create_graph=True)
+        total = None
+        for g, a in zip(found, along):
+            if g.requires_grad:
+                term = (g * cg.tensor(a)).sum()
+                total = term if total is None else total + term
+        second = [None] * len(leaves) if total is None else cg.autograd.grad(total, leaves, allow_unused=True)
+        got = dot([np.zeros(v.shape) if s is None else s for v, s in zip(values, second)], directions)
+        size = sum(np.abs(array(g)).sum() for g in found) + abs(got) + 1
+        want = directional(slope, values, directions, 1e-3)
+        assert got == pytest.approx(want, rel=1e-8, abs=1e-9 * size * row.tolerance), f"{row.name}{sample.kwargs}"
+
+
+@by_name(DIFFERENTIABLE)
+def test_fused_rules_equal_the_written_ones(row):
+    """Under create_graph the engine runs the Python rule, otherwise the kernel, if there is one."""
+    rng = rng_for(row, 2)
+    for dtype, rtol in ((np.float64, 1e-12), (np.float32, 1e-5)):
+        for sample in row.samples[:8]:
+            values, put = split(sample, rng, dtype)
+            if not values:
+                continue
+            cotangents = cotangents_of(call_numpy(row, sample, values, put), rng)
+            _, fused = gradients(row, sample, values, put, cotangents)
+            _, written = gradients(row, sample, values, put, cotangents, create_graph=True)
+            for a, b in zip(fused, written):
+                close(a, array(b), row, rtol, rtol)
+
+
+# ---------------------------------------------------------------------------------------------------------------- layouts
+def transposed(v):
+    return cg.tensor(np.ascontiguousarray(v.T)).permute(*range(v.ndim - 1, -1, -1))
+
+
+def backwards(v):
+    return cg.flip(cg.tensor(np.ascontiguousarray(v[(slice(None, None, -1),) * v.ndim])))
+
+
+def offset(v):
+    big = np.full(tuple(n + 3 for n in v.shape), 7.0)
+    inside = tuple(slice(2, n + 2) for n in v.shape)
+    big[inside] = v
+    return cg.tensor(big)[inside]
+
+
+def spaced(v):
+    big = np.full(tuple(3 * n for n in v.shape), 7.0)
+    every = (slice(None, None, 3),) * v.ndim
+    big[every] = v
+    return cg.tensor(big)[every]
+
+
+@by_name(ROWS)
+@pytest.mark.parametrize("layout", [transposed, backwards, offset, spaced])
+def test_layout_does_not_matter(row, layout):
+    rng = rng_for(row, 3)
+    for sample in row.samples:
+        values, put = split(sample, rng)
+        if not any(v.ndim for v in values) or row.name in ("view", "view_as"):
+            continue
+        want = call_cgrad(row, sample, [cg.tensor(v) for v in values], put)
+        laid = [layout(v) if v.ndim else cg.tensor(v) for v in values]
+        for x, v in zip(laid, values):
+            np.testing.assert_array_equal(array(x), v)
+            x.requires_grad_(row.differentiable)
+        outs = call_cgrad(row, sample, laid, put)
+        for g, w in zip(outs, want):
+            close(g, array(w), row, 1e-13, 1e-13)
+        if row.differentiable:
+            cotangents = cotangents_of(want, rng)
+            total = scalar(outs, [None if c is None else layout(c) if c.ndim else cg.tensor(c) for c in cotangents])
+            found = cg.autograd.grad(total, laid, allow_unused=True)
+            for g, w in zip(found, gradients(row, sample, values, put, cotangents)[1]):
+                close(np.zeros(w.shape) if g is None else g, array(w), row, 1e-12, 1e-12)
+
+
+@by_name([r for r in ELEMENTWISE if r.differentiable])
+def test_a_broadcast_operand_gets_its_gradient_summed(row):
+    rng = rng_for(row, 4)
+    for sample in row.samples:
+        values, put = split(sample, rng)
+        if [v.shape for v in values] != [(4,)] * len(values):
+            continue
+        leaves = [cg.tensor(v, requires_grad=True) for v in values]
+        call_cgrad(row, sample, [cg.broadcast_to(x, (3, 4)) for x in leaves], put)[0].sum().backward()
+        once = gradients(row, sample, values, put, [np.ones(4)])[1]
+        for x, g in zip(leaves, once):
+            close(x.grad, 3 * array(g), row)
+
+
+# ----------------------------------------------------------------------------------------------------------------- dtypes
+RESULT = {"float": "float32", "bool": "bool", "int64": "int64"}
+
+
+@by_name([r for r in ROWS if r.integers and (r.elementwise or r.result != "same")])
+def test_integers(row):
+    for dtype in row.integers:
+        values = [np.array([[3, 1, 2], [2, 5, 1]], dtype), np.array([2, 1, 3], dtype)]
+        sample = next(s for s in row.samples if any(isinstance(a, Draw) for a in s.args))
+        n = sum(isinstance(a, Draw) for a in sample.args)
+        tensors = [cg.tensor(v) for v in values[:n]]
+        got = row.call(*tensors)
+        with np.errstate(all="ignore"):
+            wide = [v.astype(np.float64) for v in values[:n]]
+            want = row.reference(*(wide if row.result == "float" else values[:n]))
+        assert got.dtype == RESULT.get(row.result, dtype), f"{row.name}({dtype}) gave {got.dtype}"
+        assert not got.requires_grad
+        close(got, want, row, 1e-5, 1e-6)
+
+
+@by_name([r for r in ELEMENTWISE if any(sum(isinstance(a, Draw) for a in s.args) == 2 for s in r.samples)])
+def test_promotion(row):
+    """Two dtypes meet in the larger one; Python numbers are weak; each gradient has the dtype of its operand."""
+    x = cg.tensor(np.array([0.5, 0.75], np.float32), requires_grad=row.differentiable)
+    y = cg.tensor(np.array([1.5, 1.25]), requires_grad=row.differentiable)
+    out = row.call(x, y)
+    assert out.dtype == (cg.bool if row.result == "bool" else cg.float64)
+    assert row.call(x, 2.0).dtype == row.call(2, x).dtype == (cg.bool if row.result == "bool" else cg.float32)
+    if row.differentiable:
+        out.sum().backward()
+        assert x.grad.dtype == cg.float32 and y.grad.dtype == cg.float64
+
+
+# --------------------------------------------------------------------------------------------------------- special values
+SPECIAL = [(r, *entry) for r in ROWS for entry in r.special]
+
+
+@pytest.mark.parametrize("row, arguments, value, slopes", SPECIAL, ids=[f"{r.name}{a}" for r, a, *_ in SPECIAL])
+@pytest.mark.parametrize("n", [None, 1, 9])
+@pytest.mark.parametrize("written", [False, True], ids=["fused", "written"])
+def test_special_values_and_kinks(row, arguments, value, slopes, n, written):
+    """At poles, kinks, infinities and NaN; alone, and along a row, where vector loops have a body and a tail."""
+    def tensor(a, grad):
+        full = np.array(a) if n is None else np.full(n, a)
+        return cg.tensor(full, requires_grad=grad and full.dtype.kind == "f")
+    leaves = [tensor(a, row.differentiable) for a in arguments]
+    out = row.call(*leaves)
+    assert out.shape == leaves[0].shape
+    want = np.broadcast_to(value, out.shape)
+    np.testing.assert_array_max_ulp(array(out).astype(float), want.astype(float), 4)
+    if not row.differentiable and value is not True:
+        return
+    if value == 0 and row.differentiable and np.signbit(value):
+        assert np.signbit(array(out)).all()
+    if slopes is not None:
+        wanted = [x for x, s in zip(leaves, slopes) if s is not None]
+        found = cg.autograd.grad(out.sum(), wanted, create_graph=written, allow_unused=True)
+        for g, s in zip(found, [s for s in slopes if s is not None]):
+            np.testing.assert_allclose(array(g), np.full(out.shape, s), rtol=1e-13, atol=1e-300)
+
+
+def test_an_extreme_that_is_reached_more_than_once_shares_its_gradient():
+    for function, data in ((cg.max, [1.0, 3.0, 3.0, 2.0]), (cg.min, [3.0, 1.0, 1.0, 2.0])):
+        x = cg.tensor(np.array([data, data[::-1]]), requires_grad=True)
+        function(x, axis=1).backward(cg.tensor(np.array([1.0, 10.0])))
+        np.testing.assert_array_equal(array(x.grad), [[0, 0.5, 0.5, 0], [0, 5, 5, 0]])
+        _, tangent = cg.func.jvp(lambda t: function(t, axis=1), (x.detach(),), (cg.tensor(np.arange(8.0).reshape(2, 4)),))
+        np.testing.assert_array_equal(array(tangent), [1.5, 5.5])
+
+
+def test_a_product_with_zeros_has_exact_derivatives():
+    for data, first in (([2.0, 0.0, 4.0], [0.0, 8.0, 0.0]), ([2.0, 0.0, 0.0], [0.0, 0.0, 0.0]), ([0.0], [1.0])):
+        x = cg.tensor(np.array(data), requires_grad=True)
+        (g,) = cg.autograd.grad(cg.prod(x), (x,), create_graph=True)
+        np.testing.assert_array_equal(array(g), first)
+    x = cg.tensor(np.array([2.0, 0.0, 0.0]), requires_grad=True)
+    hessian = cg.func.hessian(cg.prod)(x.detach())
+    np.testing.assert_array_equal(array(hessian), [[0, 0, 0], [0, 0, 2], [0, 2, 0]])
+
+
+def test_constant_data_have_no_slope_in_var_and_std():
+    for function in (cg.var, cg.std):
+        for correction in (0, 1):
+            x = cg.tensor(np.full(7, 0.1), requires_grad=True)
+            y = function(x, correction=correction)
+            y.backward()
+            assert y.item() == 0
+            np.testing.assert_allclose(array(x.grad), 0, atol=1e-16)
+        assert np.isnan(function(cg.tensor([5.0]), correction=1).item())
+
+
+def test_rows_of_minus_infinity():
+    x = cg.tensor(np.array([[0.0, -np.inf, np.log(3.0)], [-np.inf] * 3]), requires_grad=True)
+    y = cg.logsumexp(x, axis=1)
+    np.testing.assert_allclose(array(y), [np.log(4), -np.inf])
+    y.backward(cg.tensor(np.array([1.0, 1.0])))
+    np.testing.assert_allclose(array(x.grad), [[0.25, 0, 0.75], [0, 0, 0]], rtol=1e-14)
+    z = cg.softmax(x, axis=1)[0, 0]
+    (g,) = cg.autograd.grad(z, (x,))
+    np.testing.assert_allclose(array(g)[0], [0.1875, 0, -0.1875], rtol=1e-14)
+
+
+def test_the_zero_vector_has_a_norm_with_slope_zero():
+    x = cg.tensor(np.array([[3.0, 4.0], [0.0, 0.0]]), requires_grad=True)
+    for ord_, first in ((2, [0.6, 0.8]), (3, None)):
+        (g,) = cg.autograd.grad(cg.vector_norm(x, ord_, axis=1).sum(), (x,))
+        np.testing.assert_array_equal(array(g)[1], [0, 0])
+        if first:
+            np.testing.assert_allclose(array(g)[0], first, rtol=1e-15)
+    assert cg.vector_norm(cg.tensor(np.array([3e200, 4e200]))).item() == 5e200
+
+
+def test_mixed_second_derivative_of_a_power():
+    """d2/dxdy x**y = x**(y-1) * (1 + y * log x), also where the first one vanishes."""
+    for x0, y0 in ((2.0, 0.0), (2.0, 1.0), (3.0, 2.0), (0.5, 0.5)):
+        x, y = (cg.tensor(np.array(v), requires_grad=True) for v in (x0, y0))
+        (gx,) = cg.autograd.grad(x ** y, (x,), create_graph=True)
+        (gxy,) = cg.autograd.grad(gx, (y,))
+        assert gxy.item() == pytest.approx(x0 ** (y0 - 1) * (1 + y0 * np.log(x0)), rel=1e-14)
+
+
+# ----------------------------------------------------------------------------------------------------------------- errors
+X = np.arange(24.0).reshape(2, 3, 4)
+ERRORS = [
+    (lambda x: cg.sum(x, axis=3), "sum: axis 3 is out of range for a tensor with 3 axes"),
+    (lambda x: cg.mean(x, axis=(0, -3)), "mean: axis 0 is named twice"),
+    (lambda x: cg.max(x, axis=-4), "max: axis -4 is out of range"),
+    (lambda x: cg.sum(x, axis=1.0), "sum: axis must be an integer, got 1.0"),
+    (lambda x: cg.sum(x, axis=True), "sum: axis must be an integer, got the bool True"),
+    (lambda x: cg.argmax(x, axis=(0, 1)), "argmax: axis must be an integer"),
+    (lambda x: cg.softmax(x, axis=5), "softmax: axis 5 is out of range"),
+    (lambda x: cg.var(x, correction="1"), "var: correction must be a number"),
+    (lambda x: cg.max(x[:, :0]), "max"),
+    (lambda x: cg.reshape(x, (5, -1)), r"reshape: 24 elements of shape \(2, 3, 4\) do not fit into \(5, -1\)"),
+    (lambda x: cg.reshape(x, (-1, -1)), "reshape: only one"),
+    (lambda x: cg.reshape(x, (2, -3, -4)), "reshape"),
+    (lambda x: cg.reshape(x, (2.0, 12)), "reshape: a length must be an integer, got 2.0"),
+    (lambda x: cg.reshape(x[:, :0], (-1, 0)), "reshape: -1"),
+    (lambda x: x.permute(2, 0, 1).view(24), "view: .* use reshape"),
+    (lambda x: cg.permute_dims(x, (0, 1)), "permute_dims: 2 axes given for a tensor of shape"),
+    (lambda x: cg.permute_dims(x, (0, 1, 1)), "permute_dims: an axis is named twice"),
+    (lambda x: cg.squeeze(x, 0), "squeeze: axis 0 .* has length 2, not 1"),
+    (lambda x: cg.expand_dims(x, 5), "expand_dims: axis 5 is out of range"),
+    (lambda x: cg.expand_dims(x, (0, 0)), "expand_dims: axis 0 is named twice"),
+    (lambda x: cg.broadcast_to(x, (2, 3, 5)), "broadcast_to: shape .* does not broadcast"),
+    (lambda x: cg.broadcast_to(x, (4,)), "broadcast_to: shape .* has more axes"),
+    (lambda x: cg.broadcast_to(x[0, 0, 0], (-1,)), "broadcast_to: .* negative"),
+    (lambda x: cg.flip(x, (0, 0)), "flip: axis 0 is named twice"),
+    (lambda x: cg.moveaxis(x, (0, 1), 0), "moveaxis: source .* differ in number"),
+    (lambda x: cg.flatten(x, 2, 1), "flatten: start_dim 2 comes after"),
+    (lambda x: cg.unflatten(x, 2, (3, 2)), "unflatten: axis 2"),
+    (lambda x: cg.matmul(x, x), "matmul"),
+    (lambda x: cg.matmul(x, 2.0), "matmul"),
+    (lambda x: cg.mm(x, x), "mm: x must be 2-d"),
+    (lambda x: cg.dot(x[0, 0], x[0, :, 0]), "matmul"),
+    (lambda x: cg.bmm(x, x[:1]), "bmm: the batches differ"),
+    (lambda x: cg.linear(x, x[0, :, :2]), "linear: x of shape"),
+    (lambda x: cg.linear(x, x[0], x[0, 0]), "linear: a bias of shape"),
+    (lambda x: cg.tensordot(x, x, 2), "tensordot: axes"),
+    (lambda x: x + x[:, :2], r"add: shapes \(2, 3, 4\), \(2, 2, 4\) do not broadcast"),
+    (lambda x: x & x, "bitwise_and"),
+    (lambda x: cg.gelu(x, approximate="x"), "gelu: approximate must be"),
+    (lambda x: cg.hardtanh(x, 2, 1), "hardtanh: min_val 2 exceeds"),
+    (lambda x: cg.sum(object()), "sum"),
+    (lambda x: cg.broadcast_shapes((2,), (3,)), "broadcast_shapes: shapes .* do not broadcast"),
+]
+
+
+@pytest.mark.parametrize("call, message", ERRORS, ids=[str(i) for i in range(len(ERRORS))])
+def test_errors_name_the_operation_and_the_values(call, message):
+    with pytest.raises((TypeError, ValueError, IndexError), match=message):
+        call(cg.tensor(X))
+
+
+# ----------------------------------------------------------------------------------------------------------------- names
+def test_other_spellings_are_the_same_functions():
+    from cgrad.ops import aliases
+    for name, spellings in aliases.NAMES.items():
+        for spelling in spellings:
+            assert getattr(cg, spelling) is getattr(cg, name), spelling
+            if hasattr(cg.Tensor, name):
+                assert hasattr(cg.Tensor, spelling), spelling
+
+
+def test_other_keywords_are_accepted():
+    x = cg.tensor(X)
+    np.testing.assert_array_equal(array(cg.sum(input=x, dim=1, keepdim=True)), X.sum(1, keepdims=True))
+    np.testing.assert_array_equal(array(x.mean(dim=(0, 1))), X.mean((0, 1)))
+    np.testing.assert_array_equal(array(cg.add(x, other=x, alpha=2)), 3 * X)
+    np.testing.assert_array_equal(array(cg.matmul(input=x, other=x.mT)), X @ X.swapaxes(1, 2))
+    with pytest.raises(TypeError):
+        cg.sum(x, axis=0, dim=1)
+
+
+def test_every_public_operation_has_a_row():
+    from cgrad.ops.define import PUBLIC
+    from cgrad.ops import aliases
+    rows = {row.name for row in ROWS}
+    missing = [name for name in PUBLIC if aliases.canonical(name) not in rows | cases.NO_ROW]
+    assert not missing, f"add rows to cases.py for {sorted(missing)}"
