@@ -596,9 +596,6 @@ def run_backward(tuple results, tuple gradients, inputs, bint retain_graph, bint
     cdef Tensor y, x, g
     cdef bint mode
     cdef int i
-    for value in results + gradients if inputs is None else results + gradients + tuple(inputs):
-        if isinstance(value, Tensor) and (<Tensor>value).flags & DUAL:
-            return dual_backward(results, gradients, inputs, retain_graph, create_graph)
     run.create_graph = create_graph
     run.retain = retain_graph
     run.leaves = {}
@@ -682,20 +679,6 @@ cdef int flush(Run run) except -1:
         g = run.leaves.pop(leaf)
         keep_gradient(run, <Tensor>leaf, <Tensor>g, Py_REFCNT(<PyObject*>g) == 1)
     return 0
-
-
-cdef object dual_backward = None
-
-
-def set_dual_backward(function):
-    """Tell who goes back from results that carry tangents."""
-    global dual_backward
-    dual_backward = function
-
-
-def seed_for(Tensor y, g):
-    """The gradient that flows into a result: `g`, or 1 for a scalar."""
-    return seed(y, g, 0)
 
 
 def operation_gradients(Primitive p, tuple args, out, g):
