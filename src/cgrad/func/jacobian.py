@@ -6,7 +6,7 @@ from cgrad.func.grad import value_and_grad
 from cgrad.func.jvp import jvp, push
 from cgrad.func.vjp import Pullback
 from cgrad.ops.creation import zeros
-from cgrad.ops.shape import stack
+from cgrad.ops.joining import stack
 from cgrad.tree import unflatten
 
 __all__ = ["jacrev", "jacfwd", "jacobian", "hessian", "hvp"]
