@@ -223,33 +223,4 @@ def fresh(Tensor x):
     return out
 
 
-def dual_backward(tuple results, tuple gradients, inputs, bint retain_graph, bint create_graph):
-    """Backward from results that carry tangents: the gradient of the primal, with the gradient of the tangent as its tangent.
-
-    For y(p) with tangent y'(p), the vjp's tangent is vjp(y', g) + vjp(y, g').
-    """
-    cdef int level = max(level_of(results), level_of(gradients), 0 if inputs is None else level_of(tuple(inputs)))
-    ys = [unpack_dual(y, level) for y in results]
-    gs = [unpack_dual(g, level) for g in gradients]
-    primals = tuple([y for y, _ in ys])
-    seeds = tuple([g for g, _ in gs])
-    if inputs is None:
-        return engine.run_backward(primals, seeds, None, retain_graph, create_graph)
-    xs = [unpack_dual(x, level)[0] for x in inputs]
-    value = engine.run_backward(primals, seeds, xs, True, create_graph)
-    terms = [(t, engine.seed_for(y, g)) for (y, t), g in zip(ys, seeds) if t is not None and t.requires_grad]
-    terms += [(y, t) for y, (_, t) in zip(primals, gs) if t is not None]
-    if not terms:
-        return value
-    pushed = engine.run_backward(tuple([y for y, _ in terms]), tuple([g for _, g in terms]), xs, True, create_graph)
-    out = []
-    for v, t in zip(value, pushed):
-        if t is None:
-            out.append(v)
-        else:
-            out.append(make_dual(functions.zeros_like(t) if v is None else v, t, level))
-    return out
-
-
 primitive.set_slow_road(slow_road)
-engine.set_dual_backward(dual_backward)

@@ -90,6 +90,11 @@ def is_grad_enabled():
     return bool(cgrad_recording)
 
 
+def latest_sequence():
+    """The sequence number of the node recorded last, by any thread."""
+    return next_sequence
+
+
 def swap_grad_enabled(bint enabled):
     """Set whether operations of this thread are recorded; returns what it was."""
     return bool(cgrad_swap_recording(enabled))
