@@ -9,6 +9,7 @@ Examples
 """
 from cgrad.autograd.checkpoint import checkpoint
 from cgrad.autograd.grad import backward, grad
+from cgrad.autograd import methods as _methods  # noqa: F401  hangs backward and register_hook onto Tensor
 from cgrad.autograd.mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 
 __all__ = ["backward", "checkpoint", "enable_grad", "grad", "gradcheck", "gradgradcheck", "is_grad_enabled", "no_grad", "set_grad_enabled"]

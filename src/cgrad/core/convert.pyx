@@ -21,7 +21,7 @@ from cgrad.core.dtype cimport (
     ITEMSIZE, KIND, KIND_BOOL, KIND_FLOAT, KIND_INT, PROMOTE, default_float, dtype_id, dtype_object)
 from cgrad.core.storage cimport Storage, borrow_storage
 from cgrad.core.tensor cimport (
-    Tensor, alias_tensor, cast_tensor, copy_into, copy_tensor, empty_tensor, item_of, same_shape, shape_of, shape_text,
+    Tensor, leaves_graph, alias_tensor, cast_tensor, copy_into, copy_tensor, empty_tensor, item_of, same_shape, shape_of, shape_text,
     storage_tensor, strides_of, view_tensor)
 from cgrad.kernels.table cimport (
     BOOL, FLOAT32, FLOAT64, INT8, INT16, INT32, INT64, MAX_DIMS, N_DTYPES, UINT8)
@@ -548,6 +548,11 @@ def numpy(Tensor x not None, bint readonly=False):
         np.ndarray, x.rank, dims, TYPENUM[x.dtype_id], strides, x.data, 0, flags, None)
     cnp.set_array_base(array, x.storage)
     return array
+
+
+def check_leaves_graph(Tensor x, str how):
+    """Refuse to let values leave the graph where a user's Op must not let them (see tape.strict_rule)."""
+    leaves_graph(x, how)
 
 
 def item(Tensor x not None):

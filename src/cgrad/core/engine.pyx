@@ -19,12 +19,12 @@ from cgrad.core.primitive cimport (
 )
 from cgrad.core.storage cimport Storage
 from cgrad.core.tape cimport (
-    FREED, FRESH, NODE_DIMS, Node, Rest, free_node, grad_enabled, node_edge, node_edge_output, node_rest, node_shape, set_grad_mode, track,
+    FREED, FRESH, NODE_DIMS, Node, Rest, free_node, grad_enabled, node_edge, node_edge_output, node_rest, node_shape, set_grad_mode, track_graph,
 )
 from cgrad.core.tensor cimport (
     CONTIGUOUS, DUAL, REQUIRES_GRAD, Tensor, alias_tensor, cast_tensor, copy_into, copy_tensor, empty_tensor, launch,
     refresh, same_shape, scalar_tensor,
-    set_gradient, shape_text, shape_tuple, stale, storage_tensor,
+    set_extra, set_gradient, shape_text, shape_tuple, stale, storage_tensor,
 )
 from cgrad.kernels.reduce cimport reduce_id, run_reduce
 from cgrad.kernels.table cimport FLOAT64, MAX_DIMS
@@ -445,12 +445,11 @@ cdef object watch(Run run, Node node, object g):
         value = g if node.n_outputs == 1 else g[output]
         if value is None:
             continue
-        changed = hook(value)
-        if changed is not None:
-            if node.n_outputs == 1:
-                g = changed
-            else:
-                g[output] = changed
+        value = hooked(hook, <Tensor>value)
+        if node.n_outputs == 1:
+            g = value
+        else:
+            g[output] = value
     for output, reference in rest.watchers:
         tensor = reference()
         if tensor is None:
@@ -664,9 +663,8 @@ cdef bint leads_on(Run run, Node node) except -1:
 cdef object leaf_gradient(Run run, Tensor x):
     g = run.leaves.get(x)
     if g is not None and x.extra is not None and "hooks" in x.extra:
-        for hook in list(x.extra["hooks"].values()):
-            changed = hook(g)
-            g = g if changed is None else changed
+        for _, hook in list(x.extra["hooks"]):
+            g = hooked(hook, <Tensor>g)
         run.leaves[x] = g
     return g
 
@@ -714,14 +712,41 @@ cdef Tensor as_gradient(object g, Tensor y):
     return t
 
 
-def add_node_hook(Tensor x, function):
-    """Call `function(gradient)` when the gradient of a recorded result is known; returns a function that removes it."""
-    cdef Rest rest
-    rest = node_rest(x.node)
-    entry = (x.output_number, function)
-    rest.hooks.append(entry)
+def add_hook(Tensor x, function):
+    """Call `function(gradient)` when the gradient of x is known; returns a function that removes it."""
+    cdef list hooks
+    if stale(x):
+        refresh(x)
+    if x.node is None:
+        if x.extra is None or "hooks" not in x.extra:
+            set_extra(x, "hooks", [])
+        hooks = x.extra["hooks"]
+    else:
+        hooks = node_rest(x.node).hooks
+        track_graph(x.node)          # the function may hold tensors made from x
+    entry = [x.output_number, function]
 
     def remove():
-        if entry in rest.hooks:
-            rest.hooks.remove(entry)
+        for i, found in enumerate(hooks):
+            if found is entry:
+                del hooks[i]
+                break
+    hooks.append(entry)
     return remove
+
+
+cdef object hooked(object function, Tensor g):
+    """The gradient after a hook."""
+    changed = function(g)
+    if changed is None:
+        return g
+    if not isinstance(changed, Tensor) or not same_shape(<Tensor>changed, g) or (<Tensor>changed).dtype_id != g.dtype_id:
+        raise RuntimeError(f"hook: returned {describe(changed)} for a gradient of shape {shape_text(g.rank, g.dims)} and dtype "
+                           f"{dtype_object(g.dtype_id).name}; return None or a tensor like it")
+    return changed
+
+
+cdef str describe(object x):
+    if isinstance(x, Tensor):
+        return f"a tensor of shape {shape_text((<Tensor>x).rank, (<Tensor>x).dims)} and dtype {dtype_object((<Tensor>x).dtype_id).name}"
+    return type(x).__name__

@@ -4,7 +4,10 @@ from types import SimpleNamespace
 
 from cgrad import printing
 from cgrad.core import convert, engine, forward_mode, primitive, tensor
-from cgrad.ops import arithmetic, casting, creation, indexing, inplace, matmul, shape, strided
+from cgrad.ops import (  # noqa: F401
+    activation, arithmetic, casting, creation, indexing, inplace, joining, matmul, methods, reduction, shape, softmax,
+    strided,
+)
 from cgrad.ops.define import set_symbol
 
 
@@ -24,4 +27,3 @@ primitive.set_inplace_helpers(casting._cast, strided.write_view)
 tensor.set_item_access(indexing.getitem, indexing.setitem)
 tensor.set_printer(printing.text)
 set_symbol("@", matmul.matmul)
-assert inplace

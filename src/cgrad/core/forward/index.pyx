@@ -13,7 +13,7 @@ from cgrad.core.storage cimport Storage, new_storage
 from cgrad.core.tape cimport grad_enabled, inside_op
 from cgrad.core.tensor cimport (
     REQUIRES_GRAD, SLOW, Tensor, alias_tensor, cast_tensor, copy_into, copy_tensor, empty_tensor, item_of,
-    scalar_tensor, shape_of, shape_text, shape_tuple, strides_of, view_tensor, writable)
+    refresh, scalar_tensor, shape_of, shape_text, shape_tuple, stale, strides_of, view_tensor, writable)
 from cgrad.kernels.index cimport (
     ADD, GET, SET, Mode, Walk, check_indices, count_true, index_offsets, mask_coordinates, mask_offsets, run_along_axis,
     run_walk)
@@ -24,7 +24,7 @@ import operator
 import numpy as np
 
 from cgrad.core.convert import tensor_from
-from cgrad.core.primitive import check_inplace_target as check_target, write_inplace as write_result
+from cgrad.core.primitive import check_inplace_target as check_target, take_history, write_inplace as write_result
 
 cdef extern from "Python.h":
     int PySlice_Unpack(object slice, Py_ssize_t* start, Py_ssize_t* stop, Py_ssize_t* step) except -1
@@ -527,6 +527,8 @@ def get_entry(Tensor x not None, object key):
     >>> x[x > 2]
     tensor([3, 4, 5])
     """
+    if stale(x):
+        refresh(x)
     if x.flags & (REQUIRES_GRAD | SLOW) and wanted(x.flags):
         return recorded_get(x, frozen_key(x, key))
     return getitem(x, key)
@@ -661,8 +663,12 @@ def set_entry(Tensor x not None, object key, object value):
     tensor([0., 5., 6., 0.])
     """
     cdef Tensor v, out
+    if stale(x):
+        refresh(x)
     cdef unsigned int flags = x.flags
     if isinstance(value, Tensor):
+        if stale(<Tensor> value):
+            refresh(<Tensor> value)
         flags |= (<Tensor> value).flags
     if not (flags & (REQUIRES_GRAD | SLOW) and wanted(flags)):
         write(parse(x, key), value_for(x, value), "setitem")
@@ -676,11 +682,7 @@ def set_entry(Tensor x not None, object key, object value):
     # Written where it is, then given the new node: no copy of the whole tensor.
     out = recorded_write(x, v, key)
     if out.node is not None:
-        x.storage.history += 1
-        x.node = out.node
-        x.output_number = out.output_number
-        x.flags |= REQUIRES_GRAD
-        x.view_history = x.storage.history
+        take_history(x, out, True)
 
 
 def write_alias(Tensor x not None, Tensor value not None, object key):

@@ -1,0 +1,156 @@
+"""Methods of Tensor that are no operations: out to NumPy and Python, copies and pickles, tensors like this one.
+
+Next: wiring.py, which loads this file with the others.
+"""
+
+from cgrad.core import convert
+from cgrad.core.tensor import Tensor, register_method
+from cgrad.ops import creation, shape
+
+
+def numpy(x, *, force=False):
+    """A NumPy array over the tensor's own memory.
+
+    Parameters
+    ----------
+    force : bool
+        Take the values even of a tracked tensor.
+
+    Returns
+    -------
+    numpy.ndarray
+        Of the same shape, strides and dtype; nothing is copied.
+
+    Raises
+    ------
+    RuntimeError
+        If the tensor requires grad: writes into the array, or what is computed from it, would escape the tape.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.tensor([1.0, 2.0]).numpy()
+    array([1., 2.], dtype=float32)
+    """
+    convert.check_leaves_graph(x, "numpy")
+    if x.requires_grad and not force:
+        raise RuntimeError("numpy: the tensor requires grad, so the array would escape the tape; use x.detach().numpy()")
+    return convert.numpy(x)
+
+
+def tolist(x):
+    """The elements as nested lists of Python numbers; a number for a 0-d tensor.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.tensor([[1, 2], [3, 4]]).tolist()
+    [[1, 2], [3, 4]]
+    """
+    convert.check_leaves_graph(x, "tolist")
+    return convert.tolist(x)
+
+
+def __array__(x, dtype=None, copy=None):
+    convert.check_leaves_graph(x, "__array__")
+    array = convert.numpy(x, readonly=True)
+    if dtype is not None and array.dtype != dtype:
+        if copy is False:
+            raise ValueError(f"__array__: the tensor is {x.dtype.name}, an array of {dtype} cannot be made without a copy")
+        return array.astype(dtype)
+    return array.copy() if copy else array
+
+
+def _rebuild(array, requires_grad):
+    return convert.share_array(array).requires_grad_(requires_grad)
+
+
+def __reduce_ex__(x, protocol):
+    if not x.is_leaf:
+        raise RuntimeError(f"pickle: the tensor was made by {x.grad_fn!r} and its graph cannot be pickled; use x.detach()")
+    rebuild = _rebuild
+    arguments = (convert.numpy(x.detach().contiguous()).copy(), x.requires_grad)
+    if type(x) is not Tensor:
+        rebuild, arguments = _rebuild_subclass, (type(x), *arguments, getattr(x, "__dict__", None))
+    return rebuild, arguments
+
+
+def _rebuild_subclass(cls, array, requires_grad, state):
+    x = cls._make_subclass(cls, convert.share_array(array), requires_grad)
+    if state:
+        x.__dict__.update(state)
+    return x
+
+
+def __copy__(x):
+    return x if not x.is_leaf else _like(x, x.detach())
+
+
+def __deepcopy__(x, memo):
+    if not x.is_leaf:
+        raise RuntimeError(f"deepcopy: the tensor was made by {x.grad_fn!r}; only leaves can be copied with their graph, use x.detach() or x.clone()")
+    if id(x) in memo:
+        return memo[id(x)]
+    out = _like(x, x.detach().clone())
+    if x.grad is not None:
+        out.grad = x.grad.detach().clone()
+    memo[id(x)] = out
+    return out
+
+
+def _like(x, values):
+    if type(x) is Tensor:
+        return values.requires_grad_(x.requires_grad)
+    out = type(x)._make_subclass(type(x), values, x.requires_grad)
+    if getattr(x, "__dict__", None):
+        out.__dict__.update(x.__dict__)
+    return out
+
+
+def __dlpack__(x, *, stream=None, max_version=None, dl_device=None, copy=None):
+    if x.requires_grad:
+        raise BufferError("__dlpack__: the tensor requires grad, so the other library would escape the tape; use x.detach()")
+    return convert.dlpack(x, stream, max_version, dl_device, copy)
+
+
+def tobytes(x):
+    """The elements in C order as bytes.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.tensor([1, 2], dtype=cg.uint8).tobytes()
+    b'\\x01\\x02'
+    """
+    return convert.numpy(x).tobytes()
+
+
+def new_tensor(x, data, *, dtype=None, requires_grad=False):
+    """A tensor from data, with the dtype of this one unless another is given.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.zeros(1, dtype=cg.float64).new_tensor([1, 2]).dtype
+    cgrad.float64
+    """
+    return creation.tensor(data, dtype=x.dtype if dtype is None else dtype, requires_grad=requires_grad)
+
+
+def _new(name):
+    make = getattr(creation, name)
+
+    def method(x, *args, dtype=None, **kwargs):
+        return make(*args, dtype=x.dtype if dtype is None else dtype, **kwargs)
+    method.__name__ = method.__qualname__ = "new_" + name
+    method.__doc__ = f"`cgrad.{name}` with the dtype of this tensor unless another is given."
+    return method
+
+
+for _function in (numpy, tolist, tobytes, new_tensor, __array__, __reduce_ex__, __copy__, __deepcopy__, __dlpack__):
+    register_method(_function.__name__, _function)
+for _name in ("zeros", "ones", "full", "empty"):
+    register_method("new_" + _name, _new(_name))
+register_method("__dlpack_device__", convert.dlpack_device)
+register_method("T", property(lambda x: shape.permute_dims(x, tuple(range(x.ndim))[::-1]), doc="The tensor with its axes in reverse order."))
+register_method("mT", property(shape.matrix_transpose, doc="The tensor with its last two axes exchanged."))
