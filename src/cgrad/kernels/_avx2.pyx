@@ -11,11 +11,13 @@ include "transcendental.pxi"
 include "elementwise.pxi"
 include "reduce.pxi"
 include "matmul.pxi"
+include "rows.pxi"
 
 cdef KernelTable kernels
 kernels.isa = b"avx2"
 register_elementwise(&kernels)
 register_reduce(&kernels)
 register_matmul(&kernels)
+register_rows(&kernels)
 
 table = PyCapsule_New(&kernels, b"cgrad.kernels.table", NULL)

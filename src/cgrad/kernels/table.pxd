@@ -91,6 +91,23 @@ cdef struct MatmulTable:
     matrix_vector_t vector[2]
 
 
+cdef enum RowMap:
+    SOFTMAX = 0                 # of x
+    LOG_SOFTMAX = 1
+    SOFTMAX_BACKWARD = 2        # of the incoming gradient and the result
+    LOG_SOFTMAX_BACKWARD = 3
+    N_ROW_MAPS = 4
+
+# One contiguous row of n >= 1 elements; y is NULL where there is no second input; out overlaps neither.
+ctypedef void (*row_map_t)(const char* x, const char* y, char* out, Py_ssize_t n) noexcept nogil
+ctypedef void (*row_fold_t)(const char* x, Py_ssize_t n, char* out) noexcept nogil
+
+
+cdef struct RowTable:
+    row_map_t maps[N_ROW_MAPS][2]       # float32, float64
+    row_fold_t logsumexp[2]
+
+
 # What one ISA shell hands over.  Each .pxi fills its own part: register_elementwise(&table), register_reduce(&table), ...
 cdef struct KernelTable:
     const char* isa             # "baseline", "avx2", "avx512"
@@ -99,3 +116,4 @@ cdef struct KernelTable:
     loop_t casts[N_DTYPES][N_DTYPES]            # [source][target]
     ReduceTable reduce
     MatmulTable matmul
+    RowTable rows

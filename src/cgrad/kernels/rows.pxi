@@ -1,0 +1,84 @@
+# Functions of whole rows: softmax, log_softmax, their backward passes, logsumexp.
+#
+# Included by the ISA shells after transcendental.pxi (exp) and reduce.pxi (maxima and sums); rows.pyx walks the rows and hands over
+# contiguous ones.  Every function makes two or three passes over a row that the first one has brought into L1.  The largest element
+# is subtracted before exp, sums are taken in float64.  A row that contains NaN or +inf, or nothing but -inf, gives NaN (logsumexp
+# gives NaN, +inf and -inf), as exp(x) / sum(exp(x)) would.
+
+from cgrad.kernels.table cimport LOG_SOFTMAX, LOG_SOFTMAX_BACKWARD, SOFTMAX, SOFTMAX_BACKWARD, row_fold_t, row_map_t
+
+cdef enum:
+    EXP_BLOCK = 256         # exponentials that are only summed go through a block of this size
+
+
+cdef inline double sum_of_exp(const real* x, Py_ssize_t n, real shift) noexcept nogil:
+    """sum(exp(x - shift))"""
+    cdef real block[EXP_BLOCK]
+    cdef double total = 0
+    cdef Py_ssize_t i = 0, j, size
+    while i < n:
+        size = min(n - i, <Py_ssize_t> EXP_BLOCK)
+        for j in range(size):
+            block[j] = exp_(x[i + j] - shift)
+        total += real_row(<const real*> block, 1, size, False)
+        i += size
+    return total
+
+
+cdef void rows_softmax(const real* x, const real* unused, real* out, Py_ssize_t n) noexcept nogil:
+    cdef real largest = extreme_row(x, 1, n, x[0], True)
+    cdef real total
+    cdef Py_ssize_t i
+    for i in range(n):
+        out[i] = exp_(x[i] - largest)
+    total = <real> real_row(<const real*> out, 1, n, False)
+    for i in range(n):
+        out[i] = out[i] / total
+
+
+cdef void rows_log_softmax(const real* x, const real* unused, real* out, Py_ssize_t n) noexcept nogil:
+    cdef real largest = extreme_row(x, 1, n, x[0], True)
+    cdef real log_total = <real> libm.log(sum_of_exp(x, n, largest))
+    cdef Py_ssize_t i
+    for i in range(n):
+        out[i] = (x[i] - largest) - log_total      # in this order: exact for large common offsets
+
+
+cdef void rows_softmax_backward(const real* g, const real* y, real* out, Py_ssize_t n) noexcept nogil:
+    """y * (g - sum(g * y))"""
+    cdef real total
+    cdef Py_ssize_t i
+    for i in range(n):
+        out[i] = g[i] * y[i]
+    total = <real> real_row(<const real*> out, 1, n, False)
+    for i in range(n):
+        out[i] = y[i] * (g[i] - total)
+
+
+cdef void rows_log_softmax_backward(const real* g, const real* y, real* out, Py_ssize_t n) noexcept nogil:
+    """g - exp(y) * sum(g)"""
+    cdef real total = <real> real_row(g, 1, n, False)
+    cdef Py_ssize_t i
+    for i in range(n):
+        out[i] = g[i] - exp_(y[i]) * total
+
+
+cdef void rows_logsumexp(const real* x, Py_ssize_t n, real* out) noexcept nogil:
+    cdef real largest = extreme_row(x, 1, n, x[0], True)
+    if libm.isfinite(largest):
+        out[0] = <real> (<double> largest + libm.log(sum_of_exp(x, n, largest)))
+    else:
+        out[0] = largest
+
+
+cdef void register_rows(KernelTable* kernels) noexcept nogil:
+    kernels.rows.maps[<int> SOFTMAX][0] = <row_map_t> rows_softmax[float]
+    kernels.rows.maps[<int> SOFTMAX][1] = <row_map_t> rows_softmax[double]
+    kernels.rows.maps[<int> LOG_SOFTMAX][0] = <row_map_t> rows_log_softmax[float]
+    kernels.rows.maps[<int> LOG_SOFTMAX][1] = <row_map_t> rows_log_softmax[double]
+    kernels.rows.maps[<int> SOFTMAX_BACKWARD][0] = <row_map_t> rows_softmax_backward[float]
+    kernels.rows.maps[<int> SOFTMAX_BACKWARD][1] = <row_map_t> rows_softmax_backward[double]
+    kernels.rows.maps[<int> LOG_SOFTMAX_BACKWARD][0] = <row_map_t> rows_log_softmax_backward[float]
+    kernels.rows.maps[<int> LOG_SOFTMAX_BACKWARD][1] = <row_map_t> rows_log_softmax_backward[double]
+    kernels.rows.logsumexp[0] = <row_fold_t> rows_logsumexp[float]
+    kernels.rows.logsumexp[1] = <row_fold_t> rows_logsumexp[double]
