@@ -1,13 +1,14 @@
 """checkpoint: forget what a function computed on the way, and compute it again in backward."""
 from __future__ import annotations
 
-import cgrad as cg
+from cgrad import random
 from cgrad.autograd.dual import gradients
 from cgrad.core.forward_mode import highest_level
 from cgrad.core.graph import sources
 from cgrad.core.primitive import record_custom
 from cgrad.core.tape import is_grad_enabled, latest_sequence, swap_grad_enabled
 from cgrad.core.tensor import Tensor
+from cgrad.ops.arithmetic import positive
 from cgrad.tree import flatten, unflatten
 
 __all__ = ["checkpoint"]
@@ -56,7 +57,7 @@ def checkpoint(function, *args, use_reentrant=None, preserve_rng_state=True, **k
     tensors = [x for x in leaves if isinstance(x, Tensor)]
     if not is_grad_enabled() or highest_level(tensors):
         return function(*args, **kwargs)
-    call = _Recomputation(function, leaves, shape, cg.random.get_state() if preserve_rng_state else None)
+    call = _Recomputation(function, leaves, shape, random.get_state() if preserve_rng_state else None)
     since = latest_sequence()
     inputs, out = call.run(connected=False)
     results, out_shape = flatten(out)
@@ -92,7 +93,7 @@ class _Recomputation:
         inputs = {}
         for i, x in enumerate(leaves):
             if isinstance(x, Tensor) and x.requires_grad:
-                leaves[i] = inputs[i] = cg.positive(x) if connected else x.detach().requires_grad_()
+                leaves[i] = inputs[i] = positive(x) if connected else x.detach().requires_grad_()
         args, kwargs = unflatten(self.shape, leaves)
         return inputs, self.function(*args, **kwargs)
 
@@ -106,12 +107,12 @@ class _Recomputation:
         state = None
         try:
             if self.random_state is not None:
-                state = cg.random.get_state()
-                cg.random.set_state(self.random_state)
+                state = random.get_state()
+                random.set_state(self.random_state)
             inputs, out = self.run(create_graph)
         finally:
             if state is not None:
-                cg.random.set_state(state)
+                random.set_state(state)
             swap_grad_enabled(mode)
         results, _ = flatten(out)
         again = [k for k, y in enumerate(results) if isinstance(y, Tensor) and y.requires_grad]

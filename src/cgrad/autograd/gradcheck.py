@@ -5,10 +5,11 @@ import warnings
 
 import numpy as np
 
-import cgrad as cg
 from cgrad.autograd.grad import grad
+from cgrad.core.dtype import float64
 from cgrad.core.forward_mode import enter_level, exit_level, make_dual, unpack_dual
 from cgrad.core.tensor import Tensor
+from cgrad.ops.creation import tensor
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
 
@@ -141,7 +142,7 @@ class _Check:
             raise ValueError(f"{name}: no input requires grad, so there is nothing to check")
         for i in self.places:
             x = self.inputs[i]
-            if x.dtype != cg.float64:
+            if x.dtype != float64:
                 warnings.warn(f"{name}: input {i} is {x.dtype}; differences need float64 to be exact enough", stacklevel=3)
             if any(s == 0 and n > 1 for s, n in zip(x.strides, x.shape)):
                 raise ValueError(f"{name}: elements of input {i} share memory (shape {tuple(x.shape)}, strides {tuple(x.strides)}), "
@@ -211,7 +212,7 @@ class _Check:
             for seed in ([weights] if fast else np.eye(y.size)):
                 found = [None] * len(wanted)
                 if y.requires_grad:
-                    g = cg.tensor(seed.reshape(y.shape), dtype=y.dtype)
+                    g = tensor(seed.reshape(y.shape), dtype=y.dtype)
                     found = grad(y, wanted, g, retain_graph=True, allow_unused=True)
                 for j, (x, g) in enumerate(zip(wanted, found)):
                     if g is not None and g.shape != x.shape:
@@ -237,7 +238,7 @@ class _Check:
         try:
             x = self.inputs[i]
             args = list(self.inputs)
-            args[i] = make_dual(x, cg.tensor(direction, dtype=x.dtype), level)
+            args[i] = make_dual(x, tensor(direction, dtype=x.dtype), level)
             outputs = _as_tuple(self.func(*args))
             parts = []
             for k in self.shown:
@@ -283,5 +284,5 @@ def _differentiable(y):
 
 def _random_like(y, non_contiguous):
     values = np.random.default_rng(1).standard_normal((*y.shape, 2) if non_contiguous else y.shape)
-    g = cg.tensor(values, dtype=y.dtype)
+    g = tensor(values, dtype=y.dtype)
     return (g[..., 0].detach() if non_contiguous else g).requires_grad_()

@@ -8,7 +8,7 @@ Next: primitive.pyx, the way from a call to a kernel and a node.
 cimport cython
 from cpython.buffer cimport PyBUF_FORMAT, PyBUF_ND, PyBUF_STRIDES, PyBUF_WRITABLE
 from cpython.object cimport PyObject, PyTypeObject
-from cpython.ref cimport Py_INCREF
+from cpython.ref cimport Py_INCREF, Py_XDECREF
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t
 from libc.stdlib cimport free, malloc
@@ -146,7 +146,7 @@ cdef class Tensor:
     @staticmethod
     def _make_subclass(type cls, Tensor data, bint requires_grad=False):
         """A leaf of a subclass that shares the memory of `data`."""
-        cdef Tensor x = cls.__new__(cls)
+        cdef Tensor x = Tensor.__new__(cls)      # not cls.__new__, which a subclass may write in Python
         share_layout(x, data)
         x.storage = data.storage
         x.data = data.data
@@ -407,8 +407,14 @@ cdef class Tensor:
 
     @property
     def data(self):
-        """The same memory outside the graph."""
+        """The same memory outside the graph.  Assigning a tensor to it makes a leaf take over that tensor's memory, shape and dtype."""
         return alias_tensor(self)
+
+    @data.setter
+    def data(self, value):
+        if not isinstance(value, Tensor):
+            raise TypeError(f"data: expected a Tensor, got {type(value).__name__}")
+        take_data(self, <Tensor>value)
 
     # ------------------------------------------------------------------ Python numbers
     def item(self, *index):
@@ -519,7 +525,7 @@ cdef class Tensor:
             raise BufferError("buffer: the tensor's memory is read-only or part of a graph; take x.detach() for a writable buffer")
         if not self.flags & CONTIGUOUS and flags & PyBUF_STRIDES != PyBUF_STRIDES:
             raise BufferError("buffer: the tensor is not contiguous and the caller cannot handle strides; take x.contiguous()")
-        layout = <Py_ssize_t*>malloc((2 * self.rank + 1) * sizeof(Py_ssize_t) + 2)
+        layout = <Py_ssize_t*>malloc((2 * self.rank + 2) * sizeof(Py_ssize_t))
         if layout == NULL:
             raise MemoryError()
         for i in range(self.rank):
@@ -538,8 +544,12 @@ cdef class Tensor:
         buffer.strides = layout + self.rank if flags & PyBUF_STRIDES == PyBUF_STRIDES else NULL
         buffer.suboffsets = NULL
         buffer.internal = layout
+        # The tensor may take over other memory (`data`) while this one is looked at.
+        (<PyObject**>(layout + 2 * self.rank + 1))[0] = <PyObject*>self.storage
+        Py_INCREF(self.storage)
 
     def __releasebuffer__(self, Py_buffer* buffer):
+        Py_XDECREF((<PyObject**>(<Py_ssize_t*>buffer.internal + 2 * buffer.ndim + 1))[0])
         free(buffer.internal)
 
     # ------------------------------------------------------------------ operators
@@ -720,6 +730,27 @@ cdef inline int share_layout(Tensor x, Tensor source) except -1:
     set_rank(x, source.rank)
     memcpy(x.dims, source.dims, 2 * source.rank * sizeof(Py_ssize_t))
     x.count = source.count
+    return 0
+
+
+cdef int take_data(Tensor x, Tensor source) except -1:
+    if x.node is not None or x.base is not None:
+        raise RuntimeError("data: only a leaf that is no view can take over another tensor's memory; write into it with copy_ instead")
+    if x.flags & REQUIRES_GRAD and KIND[source.dtype_id] != KIND_FLOAT:
+        raise RuntimeError(f"data: a tensor that requires grad must stay floating-point, got {dtype_object(source.dtype_id).name}")
+    if x is source:
+        return 0
+    if source.storage is not x.storage and source.storage.version == x.storage.version:
+        source.storage.version += 1      # or a graph that saved x would take the new values for the old ones
+    if x.dims != x.inline_dims:
+        free(x.dims)
+        x.dims = x.inline_dims
+        x.rank = 0
+    share_layout(x, source)
+    x.storage = source.storage
+    x.data = source.data
+    x.dtype_id = source.dtype_id
+    x.flags = (x.flags & ~<unsigned int>CONTIGUOUS) | (source.flags & CONTIGUOUS)
     return 0
 
 
