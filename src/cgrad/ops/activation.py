@@ -9,39 +9,9 @@ from cgrad.ops import compare
 from cgrad.ops.arguments import as_floating
 from cgrad.ops.arithmetic import minimum, sign
 from cgrad.ops.define import ELEMENTWISE, define, public
-from cgrad.ops.elementwise import erf, exp, expm1, tanh
+from cgrad.ops.elementwise import erf, exp, expm1, sigmoid, tanh
 
 _TANH_SCALE = math.sqrt(2 / math.pi)       # gelu(x, "tanh") = x * (1 + tanh(_TANH_SCALE * (x + 0.044715 * x**3))) / 2
-
-sigmoid = define(
-    "sigmoid", vjp=lambda g, out: g * (out * (1 - out)), kind=ELEMENTWISE, fused="sigmoid_backward(g, out)", result="float",
-    doc="""Logistic function, elementwise: ``1 / (1 + exp(-x))``.
-
-    Notes
-    -----
-    Gradient: ``g * out * (1 - out)``.
-
-    Examples
-    --------
-    >>> import cgrad as cg
-    >>> cg.sigmoid(cg.tensor([0.0, 2.0]))
-    tensor([0.5000, 0.8808])
-    """)
-
-logsigmoid = define(
-    "logsigmoid", vjp=lambda g, x: g * sigmoid(-x), kind=ELEMENTWISE, result="float",
-    doc="""Logarithm of the logistic function, elementwise: ``-log(1 + exp(-x))`` without overflow.
-
-    Notes
-    -----
-    Gradient: ``g * sigmoid(-x)``.
-
-    Examples
-    --------
-    >>> import cgrad as cg
-    >>> cg.logsigmoid(cg.tensor([0.0, -100.0]))
-    tensor([  -0.6931, -100.0000])
-    """)
 
 relu = define(
     "relu", vjp=lambda g, out: compare.where(out <= 0, 0, g), kind=ELEMENTWISE, fused="relu_backward(g, out)",

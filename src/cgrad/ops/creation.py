@@ -12,7 +12,7 @@ from cgrad.core import convert
 from cgrad.core.dtype import as_dtype, get_default_dtype
 from cgrad.core.forward import fill
 from cgrad.core.tensor import Tensor
-from cgrad.ops.define import LINEAR, define, public
+from cgrad.ops.define import LINEAR, define, public, publish
 
 __all__ = [
     "tensor", "asarray", "as_tensor", "from_numpy", "from_dlpack", "frombuffer", "scalar_tensor", "zeros", "ones", "full", "empty",
@@ -1032,3 +1032,8 @@ def meshgrid(*xs, indexing="xy"):
         one[axis] = x.size
         grids.append(broadcast_to(reshape(x, tuple(one)), tuple(shape)))
     return grids
+
+
+for _name in __all__:
+    if _name not in ("tril", "triu"):
+        publish(_name, globals()[_name], method=False)

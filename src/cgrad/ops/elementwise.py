@@ -326,6 +326,37 @@ atanh = define(
     tensor([0.0000, 0.5493])
     """)
 
+# ---------------------------------------------------------------------------------------------------- logistic functions
+sigmoid = define(
+    "sigmoid", vjp=lambda g, out: g * (out * (1 - out)), kind=ELEMENTWISE, fused="sigmoid_backward(g, out)", result="float",
+    doc="""Logistic function, elementwise: ``1 / (1 + exp(-x))``.
+
+    Notes
+    -----
+    Gradient: ``g * out * (1 - out)``.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.sigmoid(cg.tensor([0.0, 2.0]))
+    tensor([0.5000, 0.8808])
+    """)
+
+logsigmoid = define(
+    "logsigmoid", vjp=lambda g, x: g * sigmoid(-x), kind=ELEMENTWISE, result="float",
+    doc="""Logarithm of the logistic function, elementwise: ``-log(1 + exp(-x))`` without overflow.
+
+    Notes
+    -----
+    Gradient: ``g * sigmoid(-x)``.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.logsigmoid(cg.tensor([0.0, -100.0]))
+    tensor([  -0.6931, -100.0000])
+    """)
+
 # ------------------------------------------------------------------------------------------------------- error functions
 erf = define(
     "erf", vjp=lambda g, x: g * (exp(-x * x) * (2 / math.sqrt(math.pi))), kind=ELEMENTWISE, result="float",

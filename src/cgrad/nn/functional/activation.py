@@ -5,7 +5,8 @@ The formulas, their gradients and their values at kinks are in `ops/activation.p
 from __future__ import annotations
 
 import cgrad as cg
-from cgrad.ops.activation import gelu, logsigmoid, sigmoid, softplus, softsign, tanhshrink
+from cgrad.ops.activation import gelu, softplus, softsign, tanhshrink
+from cgrad.ops.elementwise import logsigmoid, sigmoid
 from cgrad.ops.elementwise import tanh
 
 __all__ = [

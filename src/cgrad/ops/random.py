@@ -1,0 +1,1019 @@
+"""Random tensors and the generators they are drawn from.
+
+A seed gives the same numbers in every process and with every version of NumPy: NumPy supplies the bits (PCG64), the
+distributions are our own (core/forward/random.pyx).  Without ``generator=`` the process-wide default generator is used,
+which starts from the operating system's entropy; `manual_seed` sets it.  Next: the networks in cgrad.nn.
+"""
+import contextlib
+import operator
+
+import numpy as np
+
+from cgrad.core import convert
+from cgrad.core.dtype import as_dtype, get_default_dtype
+from cgrad.core.forward import fill
+from cgrad.core.forward.random import Stream
+from cgrad.core.primitive import check_inplace_target
+from cgrad.core.tape import is_grad_enabled
+from cgrad.core.tensor import Tensor, register_method
+from cgrad.ops.creation import asarray, check_device, finish, length, like, read_size
+from cgrad.ops.define import publish
+
+__all__ = [
+    "Generator", "manual_seed", "seed", "initial_seed", "get_rng_state", "set_rng_state", "fork_rng", "default_generator", "rand",
+    "randn", "randint", "randperm", "uniform", "normal", "exponential", "bernoulli", "multinomial", "rand_like", "randn_like",
+    "randint_like",
+]
+
+_STATE_BYTES = 48
+
+
+def _seed_number(name, value):
+    if isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name}: the seed must be an int, got {value!r}")
+    try:
+        value = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name}: the seed must be an int, got {value!r}") from None
+    if not -(1 << 63) <= value < 1 << 64:
+        raise ValueError(f"{name}: the seed must fit 64 bits, got {value}")
+    return value & ((1 << 64) - 1)
+
+
+class Generator:
+    """
+    A stream of random numbers.
+
+    Parameters
+    ----------
+    seed : int, optional
+        64 bits; from the operating system's entropy if left out.
+    device : {"cpu", None}
+        Accepted for compatibility.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> g = cg.Generator(7)
+    >>> a = cg.rand(3, generator=g)
+    >>> bool((cg.rand(3, generator=cg.Generator(7)) == a).all())
+    True
+    """
+
+    def __init__(self, seed=None, *, device=None):
+        if isinstance(seed, str):      # PyTorch's first argument is the device
+            seed, device = None, seed
+        check_device("Generator", device)
+        self._start(None if seed is None else _seed_number("Generator", seed))
+
+    def _start(self, seed):
+        from numpy.random import PCG64  # importing numpy.random takes 10 ms, which a program without random numbers saves
+        if seed is None:
+            import secrets
+            seed = secrets.randbits(63)
+        self._seed = seed
+        self._bits = PCG64(seed)
+        self.stream = Stream(self._bits)
+
+    def manual_seed(self, seed):
+        """
+        Start anew from a seed.
+
+        Parameters
+        ----------
+        seed : int
+
+        Returns
+        -------
+        Generator
+            Itself.
+
+        Examples
+        --------
+        >>> import cgrad as cg
+        >>> cg.Generator().manual_seed(1).initial_seed()
+        1
+        """
+        self._start(_seed_number("manual_seed", seed))
+        return self
+
+    def seed(self):
+        """
+        Start anew from the operating system's entropy.
+
+        Returns
+        -------
+        int
+            The new seed.
+
+        Examples
+        --------
+        >>> import cgrad as cg
+        >>> g = cg.Generator(1)
+        >>> g.seed() == g.initial_seed()
+        True
+        """
+        self._start(None)
+        return self._seed
+
+    def initial_seed(self):
+        """
+        The seed that the stream started from.
+
+        Examples
+        --------
+        >>> import cgrad as cg
+        >>> cg.Generator(3).initial_seed()
+        3
+        """
+        return self._seed
+
+    def get_state(self):
+        """
+        Where the stream is, for `set_state`.
+
+        Returns
+        -------
+        Tensor
+            48 bytes (uint8), which can be saved like any tensor.
+
+        Examples
+        --------
+        >>> import cgrad as cg
+        >>> g = cg.Generator(3)
+        >>> state = g.get_state()
+        >>> a = cg.rand(2, generator=g)
+        >>> g.set_state(state)
+        >>> bool((cg.rand(2, generator=g) == a).all())
+        True
+        """
+        state = self._bits.state
+        parts = (state["state"]["state"].to_bytes(16, "little"), state["state"]["inc"].to_bytes(16, "little"),
+                 state["has_uint32"].to_bytes(4, "little"), state["uinteger"].to_bytes(4, "little"),
+                 self._seed.to_bytes(8, "little"))
+        return convert.tensor_from(b"".join(parts))
+
+    def set_state(self, state):
+        """
+        Go back to where the stream was.
+
+        Parameters
+        ----------
+        state : Tensor
+            From `get_state`.
+
+        Raises
+        ------
+        TypeError, ValueError
+            Not such a state; the generator stays as it was.
+        """
+        if not isinstance(state, Tensor) or state.dtype.name != "uint8":
+            raise TypeError("set_state: expected a uint8 tensor made by get_state")
+        if state.shape != (_STATE_BYTES,):
+            raise ValueError(f"set_state: expected {_STATE_BYTES} bytes made by get_state, got shape {state.shape}")
+        data = bytes(state.tolist())
+        new = {"bit_generator": "PCG64", "has_uint32": int.from_bytes(data[32:36], "little"),
+               "uinteger": int.from_bytes(data[36:40], "little"),
+               "state": {"state": int.from_bytes(data[:16], "little"), "inc": int.from_bytes(data[16:32], "little")}}
+        if new["state"]["inc"] % 2 == 0 or new["has_uint32"] > 1:
+            raise ValueError("set_state: these bytes are not a state made by get_state")
+        self._bits.state = new
+        self._seed = int.from_bytes(data[40:], "little")
+
+    def __getstate__(self):
+        return self.get_state().tolist()
+
+    def __setstate__(self, state):
+        self._start(0)
+        self.set_state(convert.tensor_from(state, "uint8"))
+
+    def __repr__(self):
+        return f"Generator(seed={self._seed})"
+
+
+_default = None
+
+
+def default_generator():
+    """
+    The generator that is used where none is named.
+
+    Returns
+    -------
+    Generator
+        One for each process.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.random.default_generator() is cg.random.default_generator()
+    True
+    """
+    global _default
+    if _default is None:
+        _default = Generator()
+    return _default
+
+
+def manual_seed(seed):
+    """
+    Start the default generator from a seed.
+
+    Parameters
+    ----------
+    seed : int
+        64 bits.
+
+    Returns
+    -------
+    Generator
+        The default generator.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Not an int of 64 bits.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> _ = cg.manual_seed(0)
+    >>> a = cg.rand(2)
+    >>> _ = cg.manual_seed(0)
+    >>> bool((cg.rand(2) == a).all())
+    True
+    """
+    return default_generator().manual_seed(seed)
+
+
+def seed():
+    """
+    Start the default generator from the operating system's entropy.
+
+    Returns
+    -------
+    int
+        The new seed.
+    """
+    return default_generator().seed()
+
+
+def initial_seed():
+    """
+    The seed that the default generator started from.
+
+    Returns
+    -------
+    int
+    """
+    return default_generator().initial_seed()
+
+
+def get_rng_state():
+    """
+    Where the default generator is.
+
+    Returns
+    -------
+    Tensor
+        For `set_rng_state`.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> state = cg.random.get_rng_state()
+    >>> a = cg.rand(2)
+    >>> cg.random.set_rng_state(state)
+    >>> bool((cg.rand(2) == a).all())
+    True
+    """
+    return default_generator().get_state()
+
+
+def set_rng_state(state):
+    """
+    Take the default generator back to where it was.
+
+    Parameters
+    ----------
+    state : Tensor
+        From `get_rng_state`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Not such a state.
+    """
+    default_generator().set_state(state)
+
+
+@contextlib.contextmanager
+def fork_rng(seed=None):
+    """
+    A ``with`` block after which the default generator is where it was before.
+
+    Parameters
+    ----------
+    seed : int, optional
+        Start of the numbers within the block.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> with cg.random.fork_rng(1):
+    ...     a = cg.rand(2)
+    """
+    generator = default_generator()
+    state = generator.get_state()
+    try:
+        if seed is not None:
+            generator.manual_seed(seed)
+        yield generator
+    finally:
+        generator.set_state(state)
+
+
+def _stream(name, generator):
+    if generator is None:
+        return default_generator().stream
+    if not isinstance(generator, Generator):
+        raise TypeError(f"{name}: generator must be a cgrad.Generator, got {type(generator).__name__}")
+    return generator.stream
+
+
+def _floating(name, dtype):
+    dtype = get_default_dtype() if dtype is None else as_dtype(dtype)
+    if not dtype.is_floating_point:
+        raise TypeError(f"{name}: dtype must be a floating one, got {dtype.name}")
+    return dtype
+
+
+def _number(name, what, value):
+    if isinstance(value, (Tensor, np.ndarray)):
+        value = value.item()
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name}: {what} must be a number, got {value!r}") from None
+
+
+# ------------------------------------------------------------------------------------------------------------------ of a size
+def rand(*lengths, shape=None, size=None, generator=None, dtype=None, device=None, requires_grad=False):
+    """
+    Uniform random numbers in [0, 1).
+
+    Parameters
+    ----------
+    *lengths : int, or one tuple of int
+        The shape; `shape` and `size` are keywords for the same.
+    generator : Generator, optional
+        Instead of the default one.
+    dtype : DType, optional
+        A floating one; the default float if left out.
+    device : {"cpu", None}
+        Accepted for compatibility.
+    requires_grad : bool, default False
+        Record what is computed from the result.
+
+    Returns
+    -------
+    Tensor
+        1 itself never appears, in float32 neither: the numbers are multiples of 2**-24 (float64: 2**-53).
+
+    Raises
+    ------
+    ValueError
+        A negative length, or more elements than can be addressed.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.rand(2, 3).shape
+    (2, 3)
+    """
+    check_device("rand", device)
+    stream = _stream("rand", generator)
+    out = fill.empty("rand", read_size("rand", lengths, shape, size), _floating("rand", dtype))
+    stream.uniform(out, 0.0, 1.0)
+    return finish(out, requires_grad)
+
+
+def randn(*lengths, shape=None, size=None, generator=None, dtype=None, device=None, requires_grad=False):
+    """
+    Random numbers of the standard normal distribution.
+
+    Parameters
+    ----------
+    *lengths : int, or one tuple of int
+        The shape; `shape` and `size` are keywords for the same.
+    generator : Generator, optional
+        Instead of the default one.
+    dtype : DType, optional
+        A floating one; the default float if left out.
+    device : {"cpu", None}
+        Accepted for compatibility.
+    requires_grad : bool, default False
+        Record what is computed from the result.
+
+    Returns
+    -------
+    Tensor
+
+    Raises
+    ------
+    ValueError
+        A negative length, or more elements than can be addressed.
+
+    Notes
+    -----
+    Marsaglia and Tsang, "The ziggurat method for generating random variables", J. Stat. Softw. 5 (2000).
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.randn(2, 3).shape
+    (2, 3)
+    """
+    check_device("randn", device)
+    stream = _stream("randn", generator)
+    out = fill.empty("randn", read_size("randn", lengths, shape, size), _floating("randn", dtype))
+    stream.normal(out, 0.0, 1.0)
+    return finish(out, requires_grad)
+
+
+def randint(low, high=None, size=None, *, shape=None, generator=None, dtype=None, device=None, requires_grad=False):
+    """
+    Random integers from `low` up to but not including `high`.
+
+    Parameters
+    ----------
+    low : int
+        Smallest integer; with two arguments, ``randint(high, size)``, it is 0.
+    high : int
+        One above the largest.
+    size : int or tuple of int
+        The shape; `shape` is a keyword for the same.
+    generator : Generator, optional
+        Instead of the default one.
+    dtype : DType, default int64
+    device : {"cpu", None}
+        Accepted for compatibility.
+    requires_grad : bool, default False
+        Record what is computed from the result (floating dtypes only).
+
+    Returns
+    -------
+    Tensor
+
+    Raises
+    ------
+    ValueError
+        `low` is not below `high`, or the dtype cannot hold the range.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> x = cg.randint(0, 10, (3,))
+    >>> bool((x >= 0).all() and (x < 10).all())
+    True
+    """
+    check_device("randint", device)
+    size = shape if size is None else size
+    if isinstance(high, (tuple, list)) and size is None:
+        high, size = None, high
+    if high is None:
+        low, high = 0, low
+    return _integers("randint", low, high, read_size("randint", () if size is None else (size,)),
+                     as_dtype("int64") if dtype is None else as_dtype(dtype), generator, requires_grad)
+
+
+def _integers(name, low, high, size, dtype, generator, requires_grad):
+    low, high = length(name, low), length(name, high)
+    if low >= high:
+        raise ValueError(f"{name}: low must be below high, got {low} and {high}")
+    if dtype.kind == "bool":
+        least, most = 0, 1
+    elif dtype.is_floating_point:
+        most = 1 << (24 if dtype.itemsize == 4 else 53)
+        least = -most
+    else:
+        bits = 8 * dtype.itemsize
+        least, most = (0, 255) if dtype.name == "uint8" else (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
+    if low < least or high - 1 > most:
+        raise ValueError(f"{name}: {dtype.name} cannot hold all integers from {low} to {high - 1}")
+    stream = _stream(name, generator)
+    out = fill.empty(name, size, dtype)
+    stream.integers(out, low, high - 1)
+    return finish(out, requires_grad)
+
+
+def randperm(n, *, generator=None, dtype=None, device=None, requires_grad=False):
+    """
+    The integers 0 to n-1 in random order.
+
+    Parameters
+    ----------
+    n : int
+    generator : Generator, optional
+        Instead of the default one.
+    dtype : DType, default int64
+    device : {"cpu", None}
+        Accepted for compatibility.
+    requires_grad : bool, default False
+        Record what is computed from the result (floating dtypes only).
+
+    Returns
+    -------
+    Tensor
+        1-d.
+
+    Raises
+    ------
+    ValueError
+        A negative `n`.
+
+    Notes
+    -----
+    Fisher and Yates' shuffle: all orders are equally likely.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> sorted(cg.randperm(4).tolist())
+    [0, 1, 2, 3]
+    """
+    check_device("randperm", device)
+    stream = _stream("randperm", generator)
+    out = fill.empty("randperm", (length("randperm", n),), "int64")
+    stream.permutation(out)
+    return finish(out if dtype is None else out.astype(dtype), requires_grad)
+
+
+def uniform(low=0.0, high=1.0, size=(), *, shape=None, generator=None, dtype=None, device=None, requires_grad=False):
+    """
+    Uniform random numbers in [low, high).
+
+    Parameters
+    ----------
+    low, high : number
+    size : int or tuple of int, default ()
+        The shape; `shape` is a keyword for the same.
+    generator : Generator, optional
+        Instead of the default one.
+    dtype : DType, optional
+        A floating one; the default float if left out.
+    device : {"cpu", None}
+        Accepted for compatibility.
+    requires_grad : bool, default False
+        Record what is computed from the result.
+
+    Returns
+    -------
+    Tensor
+
+    Raises
+    ------
+    ValueError
+        `low` above `high`, or bounds that are not finite.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.uniform(-1, 1, (2,)).shape
+    (2,)
+    """
+    check_device("uniform", device)
+    low, high = _bounds("uniform", low, high)
+    stream = _stream("uniform", generator)
+    out = fill.empty("uniform", read_size("uniform", (size if shape is None else shape,)), _floating("uniform", dtype))
+    stream.uniform(out, low, high)
+    return finish(out, requires_grad)
+
+
+def _bounds(name, low, high):
+    low, high = _number(name, "low", low), _number(name, "high", high)
+    if not low <= high or high - low == float("inf"):
+        raise ValueError(f"{name}: low must be at most high and both finite, got {low} and {high}")
+    return low, high
+
+
+def normal(mean=0.0, std=1.0, size=None, *, shape=None, generator=None, dtype=None, device=None, requires_grad=False):
+    """
+    Normally distributed random numbers.
+
+    Parameters
+    ----------
+    mean, std : number or Tensor
+        Tensors broadcast against each other and against `size`.
+    size : int or tuple of int, optional
+        The shape; by default the broadcast shape of `mean` and `std`.  `shape` is a keyword for the same.
+    generator : Generator, optional
+        Instead of the default one.
+    dtype : DType, optional
+        A floating one; the default float if left out.
+    device : {"cpu", None}
+        Accepted for compatibility.
+    requires_grad : bool, default False
+        Record what is computed from the result.
+
+    Returns
+    -------
+    Tensor
+
+    Raises
+    ------
+    ValueError
+        A negative `std`.
+
+    Notes
+    -----
+    With Tensors the result is ``mean + std * randn(...)``, and gradients flow to both (the reparametrisation trick).
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.normal(0.0, 2.0, (3,)).shape
+    (3,)
+    """
+    check_device("normal", device)
+    size = shape if size is None else size
+    if not isinstance(mean, (Tensor, np.ndarray)) and not isinstance(std, (Tensor, np.ndarray)):
+        mean, std = _number("normal", "mean", mean), _number("normal", "std", std)
+        if not std >= 0:
+            raise ValueError(f"normal: std must not be negative, got {std}")
+        stream = _stream("normal", generator)
+        out = fill.empty("normal", read_size("normal", () if size is None else (size,)), _floating("normal", dtype))
+        stream.normal(out, mean, std)
+        return finish(out, requires_grad)
+    if not isinstance(std, (Tensor, np.ndarray)) and not std >= 0 or isinstance(std, (Tensor, np.ndarray)) and bool((std < 0).any()):
+        raise ValueError("normal: std must not be negative")
+    mean = asarray(mean) if isinstance(mean, np.ndarray) else mean
+    std = asarray(std) if isinstance(std, np.ndarray) else std
+    tensors = [x for x in (mean, std) if isinstance(x, Tensor)]
+    if size is None:
+        size = np.broadcast_shapes(*(x.shape for x in tensors))
+    if dtype is None:
+        dtype = tensors[0].dtype if tensors[0].dtype.is_floating_point else None
+    return finish(randn(read_size("normal", (size,)), generator=generator, dtype=dtype) * std + mean, requires_grad)
+
+
+def exponential(rate=1.0, size=(), *, shape=None, generator=None, dtype=None, device=None, requires_grad=False):
+    """
+    Exponentially distributed random numbers.
+
+    Parameters
+    ----------
+    rate : number, default 1
+        The mean is ``1 / rate``.
+    size : int or tuple of int, default ()
+        The shape; `shape` is a keyword for the same.
+    generator : Generator, optional
+        Instead of the default one.
+    dtype : DType, optional
+        A floating one; the default float if left out.
+    device : {"cpu", None}
+        Accepted for compatibility.
+    requires_grad : bool, default False
+        Record what is computed from the result.
+
+    Returns
+    -------
+    Tensor
+
+    Raises
+    ------
+    ValueError
+        `rate` is not positive.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> bool((cg.exponential(2.0, (5,)) >= 0).all())
+    True
+    """
+    check_device("exponential", device)
+    rate = _positive("exponential", rate)
+    stream = _stream("exponential", generator)
+    out = fill.empty("exponential", read_size("exponential", (size if shape is None else shape,)), _floating("exponential", dtype))
+    stream.exponential(out, rate)
+    return finish(out, requires_grad)
+
+
+def _positive(name, rate):
+    rate = _number(name, "rate", rate)
+    if not 0 < rate < float("inf"):
+        raise ValueError(f"{name}: rate must be positive and finite, got {rate}")
+    return rate
+
+
+def bernoulli(p, size=None, *, shape=None, generator=None, dtype=None, requires_grad=False):
+    """
+    1 with a given probability, else 0.
+
+    Parameters
+    ----------
+    p : Tensor, array or number
+        Probabilities.
+    size : int or tuple of int, optional
+        The shape if `p` is a number; `shape` is a keyword for the same.
+    generator : Generator, optional
+        Instead of the default one.
+    dtype : DType, optional
+        By default that of `p` if it is floating, else the default float.
+    requires_grad : bool, default False
+        Record what is computed from the result.
+
+    Returns
+    -------
+    Tensor
+        In the shape of `p` or `size`.
+
+    Raises
+    ------
+    ValueError
+        A probability outside [0, 1].
+
+    Notes
+    -----
+    No gradient reaches `p`.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.bernoulli(cg.tensor([0.0, 1.0]))
+    tensor([0., 1.])
+    """
+    p = like("bernoulli", p).detach()
+    if dtype is None:
+        dtype = p.dtype if p.dtype.is_floating_point else get_default_dtype()
+    size = shape if size is None else size
+    stream = _stream("bernoulli", generator)
+    out = fill.empty("bernoulli", p.shape if size is None else read_size("bernoulli", (size,)), dtype)
+    if p.size != 1 and p.shape != out.shape:
+        p = p.broadcast_to(out.shape)
+    stream.bernoulli(out, p)
+    return finish(out, requires_grad)
+
+
+def multinomial(weights, num_samples, replacement=False, *, generator=None):
+    """
+    Indices drawn with chances proportional to weights.
+
+    Parameters
+    ----------
+    weights : Tensor
+        Shape (m,) or (rows, m); not negative, they need not sum to 1.
+    num_samples : int
+        How many indices for each row.
+    replacement : bool, default False
+        Whether an index may be drawn again.
+    generator : Generator, optional
+        Instead of the default one.
+
+    Returns
+    -------
+    Tensor
+        int64, shape (num_samples,) or (rows, num_samples).
+
+    Raises
+    ------
+    ValueError
+        Negative or infinite weights, a row without positive ones, or too many samples without replacement.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.multinomial(cg.tensor([0.0, 1.0]), 3, replacement=True)
+    tensor([1, 1, 1])
+    """
+    weights = like("multinomial", weights).detach()
+    if weights.ndim not in (1, 2):
+        raise ValueError(f"multinomial: weights must have 1 or 2 axes, got shape {weights.shape}")
+    n = length("multinomial", num_samples)
+    rows = weights.reshape(1, -1) if weights.ndim == 1 else weights
+    stream = _stream("multinomial", generator)
+    out = fill.empty("multinomial", (rows.shape[0], n), "int64")
+    stream.multinomial(out, rows, bool(replacement))
+    return out.reshape(n) if weights.ndim == 1 else out
+
+
+# ------------------------------------------------------------------------------------------------------------------ like another
+def rand_like(x, *, generator=None, dtype=None, device=None, requires_grad=False):
+    """
+    Uniform random numbers in [0, 1), in the shape and dtype of another tensor.
+
+    Parameters
+    ----------
+    x : Tensor or array
+    generator : Generator, optional
+        Instead of the default one.
+    dtype : DType, optional
+        Instead of that of `x`; a floating one.
+    device : {"cpu", None}
+        Accepted for compatibility.
+    requires_grad : bool, default False
+        Record what is computed from the result.
+
+    Returns
+    -------
+    Tensor
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.rand_like(cg.zeros(2, 3)).shape
+    (2, 3)
+    """
+    x = like("rand_like", x)
+    return rand(x.shape, generator=generator, dtype=x.dtype if dtype is None else dtype, device=device, requires_grad=requires_grad)
+
+
+def randn_like(x, *, generator=None, dtype=None, device=None, requires_grad=False):
+    """
+    Random numbers of the standard normal distribution, in the shape and dtype of another tensor.
+
+    Parameters
+    ----------
+    x : Tensor or array
+    generator : Generator, optional
+        Instead of the default one.
+    dtype : DType, optional
+        Instead of that of `x`; a floating one.
+    device : {"cpu", None}
+        Accepted for compatibility.
+    requires_grad : bool, default False
+        Record what is computed from the result.
+
+    Returns
+    -------
+    Tensor
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.randn_like(cg.zeros(2, 3)).shape
+    (2, 3)
+    """
+    x = like("randn_like", x)
+    return randn(x.shape, generator=generator, dtype=x.dtype if dtype is None else dtype, device=device, requires_grad=requires_grad)
+
+
+def randint_like(x, low, high=None, *, generator=None, dtype=None, device=None, requires_grad=False):
+    """
+    Random integers from `low` up to but not including `high`, in the shape and dtype of another tensor.
+
+    Parameters
+    ----------
+    x : Tensor or array
+    low : int
+        Smallest integer; alone, it is `high`, and the smallest is 0.
+    high : int, optional
+    generator : Generator, optional
+        Instead of the default one.
+    dtype : DType, optional
+        Instead of that of `x`.
+    device : {"cpu", None}
+        Accepted for compatibility.
+    requires_grad : bool, default False
+        Record what is computed from the result (floating dtypes only).
+
+    Returns
+    -------
+    Tensor
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.randint_like(cg.zeros(2, 3), 5).shape
+    (2, 3)
+    """
+    x = like("randint_like", x)
+    return randint(low, high, x.shape if high is not None else None, shape=x.shape, generator=generator,
+                   dtype=x.dtype if dtype is None else dtype, device=device, requires_grad=requires_grad)
+
+
+# ------------------------------------------------------------------------------------------------------------------ in place
+def _draw_into(name, x, draw):
+    """Fill `x` by ``draw(tensor)``; while it is recorded, through `copy_`, so that its history ends here."""
+    check_inplace_target(x, name)
+    if x.requires_grad and is_grad_enabled():
+        fresh = fill.empty(name, x.shape, x.dtype)
+        draw(fresh)
+        return x.copy_(fresh)
+    draw(x)
+    return x
+
+
+def uniform_(x, low=0.0, high=1.0, *, generator=None):
+    """
+    Write uniform random numbers in [low, high) into every element.
+
+    Parameters
+    ----------
+    low, high : number
+    generator : Generator, optional
+        Instead of the default one.
+
+    Returns
+    -------
+    Tensor
+        The tensor itself.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.zeros(2, 3).uniform_(-1, 1).shape
+    (2, 3)
+    """
+    low, high = _bounds("uniform_", low, high)
+    stream = _stream("uniform_", generator)
+    return _draw_into("uniform_", x, lambda out: stream.uniform(out, low, high))
+
+
+def normal_(x, mean=0.0, std=1.0, *, generator=None):
+    """
+    Write normally distributed random numbers into every element.
+
+    Parameters
+    ----------
+    mean, std : number
+    generator : Generator, optional
+        Instead of the default one.
+
+    Returns
+    -------
+    Tensor
+        The tensor itself.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.zeros(2, 3).normal_(0, 0.1).shape
+    (2, 3)
+    """
+    mean, std = _number("normal_", "mean", mean), _number("normal_", "std", std)
+    if not std >= 0:
+        raise ValueError(f"normal_: std must not be negative, got {std}")
+    stream = _stream("normal_", generator)
+    return _draw_into("normal_", x, lambda out: stream.normal(out, mean, std))
+
+
+def exponential_(x, rate=1.0, *, generator=None):
+    """
+    Write exponentially distributed random numbers into every element.
+
+    Parameters
+    ----------
+    rate : number, default 1
+    generator : Generator, optional
+        Instead of the default one.
+
+    Returns
+    -------
+    Tensor
+        The tensor itself.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.zeros(2, 3).exponential_().shape
+    (2, 3)
+    """
+    rate = _positive("exponential_", rate)
+    stream = _stream("exponential_", generator)
+    return _draw_into("exponential_", x, lambda out: stream.exponential(out, rate))
+
+
+def bernoulli_(x, p=0.5, *, generator=None):
+    """
+    Write 1 with a given probability, else 0, into every element.
+
+    Parameters
+    ----------
+    p : Tensor or number, default 0.5
+    generator : Generator, optional
+        Instead of the default one.
+
+    Returns
+    -------
+    Tensor
+        The tensor itself.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.zeros(2).bernoulli_(1.0)
+    tensor([1., 1.])
+    """
+    p = like("bernoulli_", p).detach()
+    if p.size != 1 and p.shape != x.shape:
+        p = p.broadcast_to(x.shape)
+    stream = _stream("bernoulli_", generator)
+    return _draw_into("bernoulli_", x, lambda out: stream.bernoulli(out, p))
+
+
+for _name in ("rand", "randn", "randint", "randperm", "uniform", "normal", "exponential", "bernoulli", "multinomial", "rand_like",
+              "randn_like", "randint_like"):
+    publish(_name, globals()[_name], method=False)
+for _function in (uniform_, normal_, exponential_, bernoulli_):
+    register_method(_function.__name__, _function)
