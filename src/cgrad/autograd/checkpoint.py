@@ -1,14 +1,15 @@
 """checkpoint: forget what a function computed on the way, and compute it again in backward."""
 from __future__ import annotations
 
-from cgrad import random
 from cgrad.autograd.dual import gradients
+from cgrad.core import random_count
 from cgrad.core.forward_mode import highest_level
 from cgrad.core.graph import sources
 from cgrad.core.primitive import record_custom
 from cgrad.core.tape import is_grad_enabled, latest_sequence, swap_grad_enabled
 from cgrad.core.tensor import Tensor
 from cgrad.ops.arithmetic import positive
+from cgrad.ops.random import get_rng_state, set_rng_state
 from cgrad.tree import flatten, unflatten
 
 __all__ = ["checkpoint"]
@@ -57,9 +58,11 @@ def checkpoint(function, *args, use_reentrant=None, preserve_rng_state=True, **k
     tensors = [x for x in leaves if isinstance(x, Tensor)]
     if not is_grad_enabled() or highest_level(tensors):
         return function(*args, **kwargs)
-    call = _Recomputation(function, leaves, shape, random.get_state() if preserve_rng_state else None)
-    since = latest_sequence()
+    call = _Recomputation(function, leaves, shape, get_rng_state() if preserve_rng_state else None)
+    since, draws = latest_sequence(), random_count.count()
     inputs, out = call.run(connected=False)
+    if random_count.count() == draws:
+        call.random_state = None
     results, out_shape = flatten(out)
     call.tracked = [k for k, y in enumerate(results) if isinstance(y, Tensor) and y.requires_grad]
     if not call.tracked:
@@ -107,12 +110,12 @@ class _Recomputation:
         state = None
         try:
             if self.random_state is not None:
-                state = random.get_state()
-                random.set_state(self.random_state)
+                state = get_rng_state()
+                set_rng_state(self.random_state)
             inputs, out = self.run(create_graph)
         finally:
             if state is not None:
-                random.set_state(state)
+                set_rng_state(state)
             swap_grad_enabled(mode)
         results, _ = flatten(out)
         again = [k for k, y in enumerate(results) if isinstance(y, Tensor) and y.requires_grad]

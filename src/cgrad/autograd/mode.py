@@ -154,7 +154,11 @@ def _in_steps(inner, mode):
         try:
             resume, value = inner.send, (yield out)
         except GeneratorExit:
-            inner.close()
+            before = swap_grad_enabled(mode)
+            try:
+                inner.close()
+            finally:
+                swap_grad_enabled(before)
             raise
         except BaseException as error:
             resume, value = inner.throw, error

@@ -1,0 +1,403 @@
+"""Derivatives as functions of functions: values, nesting, trees, what is tracked outside."""
+import math
+import threading
+
+import numpy as np
+import pytest
+
+import cgrad as cg
+from cgrad import func
+
+RNG = np.random.default_rng(0)
+
+
+def t(values):
+    return cg.tensor(np.array(values, dtype=np.float64))
+
+
+def close(got, want, rtol=1e-12):
+    np.testing.assert_allclose(got.detach().numpy(), want, rtol=rtol, atol=1e-13)
+
+
+# ------------------------------------------------------------------ grad
+def test_grad_of_powers_to_any_order():
+    f = lambda x: x**5
+    want = [5 * 2**4, 20 * 2**3, 60 * 2**2, 120 * 2, 120, 0]
+    for value in want:
+        f = func.grad(f)
+        got = f(t(2.0))
+        close(got, value)
+        assert not got.requires_grad
+
+
+def test_value_and_grad_with_argnums_and_aux():
+    def f(x, y, scale=1.0):
+        return (x * y * scale).sum(), {"x": x, "n": 3}
+
+    x, y = t([1.0, 2.0]), t([3.0, 4.0])
+    (value, aux), (gy, gx) = func.value_and_grad(f, argnums=(1, 0), has_aux=True)(x, y, scale=2.0)
+    close(value, 22.0)
+    close(gy, [2, 4])
+    close(gx, [6, 8])
+    assert aux["n"] == 3 and not aux["x"].requires_grad and not value.requires_grad
+    g, aux = func.grad(f, argnums=-1, has_aux=True)(x, y)
+    close(g, [1, 2])
+    (only,) = func.grad(lambda x: x.sum(), argnums=(0,))(x)
+    close(only, [1, 1])
+
+
+def test_grad_of_trees():
+    p = {"layers": [{"w": t([[1.0, 2.0]]), "b": t(0.5)}, (t(3.0),)], "scale": t(2.0)}
+
+    def f(p):
+        first = p["layers"][0]
+        return ((first["w"] * p["scale"]).sum() + first["b"]) * p["layers"][1][0]
+
+    g = func.grad(f)(p)
+    close(g["layers"][0]["w"], [[6, 6]])
+    close(g["layers"][0]["b"], 3)
+    close(g["layers"][1][0], 6.5)
+    close(g["scale"], 9)
+    assert isinstance(g["layers"], list) and isinstance(g["layers"][1], tuple)
+
+
+def test_arguments_that_are_not_used_get_zeros():
+    close(func.grad(lambda x, y: y.sum())(t([1.0, 2.0]), t(1.0)), [0, 0])
+    close(func.grad(lambda x: t(3.0))(t([1.0])), [0])
+
+
+def test_grad_refuses_what_it_cannot_differentiate():
+    x = t([1.0, 2.0])
+    for bad, error, text in [
+        (lambda: func.grad(lambda x: x * 2)(x), ValueError, r"\(2,\).*jacrev"),
+        (lambda: func.grad(lambda x: 3.0)(x), TypeError, "float"),
+        (lambda: func.grad(lambda x: (x.sum(), 1))(x), TypeError, "has_aux"),
+        (lambda: func.grad(lambda x: x.sum(), has_aux=True)(x), TypeError, "aux"),
+        (lambda: func.grad(lambda x: x.sum(), argnums=1)(x), ValueError, "argument 1"),
+        (lambda: func.grad(lambda x, y: x.sum(), argnums=(0, -2))(x, x), ValueError, "twice"),
+        (lambda: func.grad(lambda x: x)(3.0), TypeError, "float"),
+        (lambda: func.grad(lambda x: x.sum())(cg.tensor([1, 2])), TypeError, "int64"),
+        (lambda: func.grad(lambda x: x.argmax())(x), TypeError, "int64"),
+        (lambda: func.grad(3)(x), TypeError, "function"),
+    ]:
+        with pytest.raises(error, match=text):
+            bad()
+    assert cg.is_grad_enabled()
+
+
+def test_the_mode_outside_does_not_matter_and_is_restored():
+    with cg.no_grad():
+        close(func.grad(lambda x: x**2)(t(3.0)), 6)
+        with pytest.raises(KeyError):
+            func.grad(lambda x: {}["nothing"])(t(3.0))
+        assert not cg.is_grad_enabled()
+    assert cg.is_grad_enabled()
+
+
+def test_no_grad_inside_makes_a_constant():
+    def f(x):
+        with cg.no_grad():
+            c = x * 1
+        return x * c
+
+    close(func.grad(f)(t(3.0)), 3)
+
+
+# ------------------------------------------------------------------ nesting
+def test_levels_are_never_confused_in_reverse_mode():
+    inner = lambda x: func.grad(lambda y: x + y)(t(1.0))
+    close(func.grad(lambda x: x * inner(x))(t(1.0)), 1)
+    close(func.grad(lambda x: x * func.grad(lambda y: x * y)(t(2.0)))(t(3.0)), 6)
+
+
+def derive(f):
+    """The derivative of a function of a number by forward mode."""
+    return lambda x: func.jvp(f, (x,), (cg.ones_like(x),))[1]
+
+
+def test_levels_are_never_confused_in_forward_mode():
+    close(derive(lambda x: x * derive(lambda y: x + y)(t(1.0)))(t(1.0)), 1)
+    close(derive(lambda x: x * derive(lambda y: x * y)(t(2.0)))(t(3.0)), 6)
+
+
+@pytest.mark.parametrize("outer", [func.grad, derive], ids=["reverse", "forward"])
+@pytest.mark.parametrize("inner", [func.grad, derive], ids=["reverse", "forward"])
+def test_levels_are_never_confused_in_mixed_modes(outer, inner):
+    close(outer(lambda x: x * inner(lambda y: x + y)(t(1.0)))(t(1.0)), 1)
+    close(outer(lambda x: x * inner(lambda y: x * y)(t(2.0)))(t(3.0)), 6)
+    close(outer(lambda x: inner(lambda y: x * x * y**3)(x))(t(2.0)), 3 * 4 * 2**3)           # d/dx 3 x^4
+    close(outer(inner(cg.sin))(t(0.5)), -math.sin(0.5))
+    close(outer(outer(inner(lambda x: x**4)))(t(2.0)), 48)
+    close(outer(inner(inner(lambda x: cg.exp(x * x))))(t(0.5)), (12 * 0.5 + 8 * 0.5**3) * math.exp(0.25))
+
+
+OPS = {
+    "exp": cg.exp, "softmax": lambda x: cg.softmax(x, 0), "log_softmax": lambda x: cg.log_softmax(x, 0), "prod": lambda x: x.prod(),
+    "logsumexp": lambda x: cg.logsumexp(x, 0), "var": lambda x: x.var(), "matmul": lambda x: x.reshape(2, 2) @ x.reshape(2, 2),
+    "norm": lambda x: (x * x).sum().sqrt(), "where": lambda x: cg.where(x > 0.5, x * x, x.sin()), "sort": lambda x: x[[2, 0]] * x[1:3],
+    "max": lambda x: x.max() * x, "division": lambda x: x / (x.sum() + x), "stack": lambda x: cg.stack([x, x * x]).sum(0), "gelu": cg.nn.functional.gelu,
+}
+
+
+@pytest.mark.parametrize("name", OPS)
+def test_all_ways_to_a_hessian_agree(name):
+    weights = t(RNG.normal(size=4))
+    f = lambda x: (OPS[name](x) * OPS[name](x)).sum() + (x * weights).sum()
+    x = t([0.3, 0.9, -0.4, 1.7])
+    hessians = [a(b(f))(x).numpy() for a in (func.jacfwd, func.jacrev) for b in (func.jacfwd, func.jacrev)]
+    for h in hessians[1:]:
+        np.testing.assert_allclose(h, hessians[0], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(hessians[0], hessians[0].T, rtol=1e-9, atol=1e-12)
+    eps = 1e-6
+    for i in range(4):
+        e = np.zeros(4)
+        e[i] = eps
+        difference = (func.grad(f)(x + t(e)).numpy() - func.grad(f)(x - t(e)).numpy()) / (2 * eps)
+        np.testing.assert_allclose(hessians[0][i], difference, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", OPS)
+def test_third_derivatives_agree_whatever_the_order_of_modes(name):
+    f = lambda s: (OPS[name](t([0.3, 0.9, -0.4, 1.7]) * s) ** 2).sum()
+    found = [a(b(c(f)))(t(1.1)).item() for a in (func.grad, derive) for b in (func.grad, derive) for c in (func.grad, derive)]
+    np.testing.assert_allclose(found, found[0], rtol=1e-8, atol=1e-10)
+
+
+def test_threads_do_not_confuse_levels():
+    errors = []
+
+    def work():
+        try:
+            for _ in range(200):
+                x = t(1.5)
+                close(derive(lambda x: x * derive(lambda y: x * y)(t(2.0)))(x), 3.0)
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors
+
+
+# ------------------------------------------------------------------ what is tracked outside
+def test_tracked_arguments_keep_their_grad_and_are_differentiated_through():
+    x = t(2.0).requires_grad_()
+    x.grad = t(7.0)
+    g = func.grad(lambda x: x**3)(x)
+    assert x.grad.item() == 7.0 and g.requires_grad
+    g.backward()
+    assert x.grad.item() == 7.0 + 12.0
+
+
+def test_tracked_tensors_in_the_closure_are_differentiated_through():
+    w = t(3.0).requires_grad_()
+    g = func.grad(lambda x: w * x**2)(t(2.0))
+    assert w.grad is None and g.requires_grad
+    (gw,) = cg.autograd.grad(g, w)
+    assert gw.item() == 4.0
+    value, _ = func.value_and_grad(lambda x: w * x**2)(t(2.0))
+    value.backward()
+    assert w.grad.item() == 4.0
+    y, pull = func.vjp(lambda x: w * x, t(2.0))
+    assert y.requires_grad and cg.autograd.grad(pull(t(5.0)), w)[0].item() == 5.0
+    _, moved = func.jvp(lambda x: w * x, (t(2.0),), (t(5.0),))
+    assert cg.autograd.grad(moved, w)[0].item() == 5.0
+    with cg.no_grad():
+        assert not func.grad(lambda x: w * x**2)(t(2.0)).requires_grad
+
+
+def test_gradient_penalty():
+    net = cg.nn.Sequential(cg.nn.Linear(2, 4), cg.nn.Tanh(), cg.nn.Linear(4, 1)).double()
+    x = t([0.3, -0.7])
+
+    def penalty():
+        return (func.grad(lambda x: net(x).sum())(x) ** 2).sum()
+
+    penalty().backward()
+    p = net[0].weight
+    got = p.grad[1, 0].item()
+    with cg.no_grad():
+        eps = 1e-6
+        p[1, 0] += eps
+        up = penalty().item()
+        p[1, 0] -= 2 * eps
+        down = penalty().item()
+    assert got == pytest.approx((up - down) / (2 * eps), rel=1e-5)
+
+
+def test_results_are_free_of_the_graph():
+    x = t([1.0, 2.0])
+    for result in (func.value_and_grad(lambda x: (x * x).sum())(x), func.vjp(lambda x: x * x, x)[0], func.jvp(lambda x: x * x, (x,), (x,)),
+                   func.jacrev(lambda x: x * x)(x), func.jacfwd(lambda x: x * x)(x), func.hessian(lambda x: (x**3).sum())(x)):
+        for y in result if isinstance(result, tuple) else (result,):
+            assert not y.requires_grad and y.grad_fn is None
+    assert not x.requires_grad
+
+
+# ------------------------------------------------------------------ vjp, jvp
+def test_vjp_and_jvp_are_transposes():
+    a = t(RNG.normal(size=(3, 4)))
+    f = lambda p: {"y": cg.tanh(a @ p[0]), "z": [p[1] * p[0].sum()]}
+    x = (t(RNG.normal(size=4)), t(RNG.normal(size=2)))
+    v = (t(RNG.normal(size=4)), t(RNG.normal(size=2)))
+    g = {"y": t(RNG.normal(size=3)), "z": [t(RNG.normal(size=2))]}
+    out, pull = func.vjp(f, x)
+    again, moved = func.jvp(f, (x,), (v,))
+    close(out["y"], again["y"].numpy())
+    back = pull(g)
+    left = (moved["y"] * g["y"]).sum() + (moved["z"][0] * g["z"][0]).sum()
+    right = (back[0] * v[0]).sum() + (back[1] * v[1]).sum()
+    assert left.item() == pytest.approx(right.item(), rel=1e-12)
+    close(pull(g)[0], back[0].numpy())           # any number of times
+
+
+def test_vjp_and_jvp_of_several_arguments_with_aux():
+    f = lambda x, y: (x * y, "aux")
+    out, pull, aux = func.vjp(f, t(2.0), t(3.0), has_aux=True)
+    gx, gy = pull(t(1.0))
+    assert (gx.item(), gy.item(), aux) == (3.0, 2.0, "aux")
+    out, moved, aux = func.jvp(f, (t(2.0), t(3.0)), (t(1.0), t(10.0)), has_aux=True)
+    assert (out.item(), moved.item(), aux) == (6.0, 23.0, "aux")
+    y, pull = func.vjp(lambda x: (x, x * 2), t(1.0))
+    assert pull((t(1.0), t(10.0))).item() == 21.0
+
+
+def test_what_a_result_does_not_depend_on_has_tangent_zero():
+    out, moved = func.jvp(lambda x: (x.detach(), x * 2, cg.ones(2)), (t(1.0),), (t(1.0),))
+    assert [m.tolist() for m in moved] == [0.0, 2.0, [0.0, 0.0]]
+
+
+def test_vjp_and_jvp_refuse_what_does_not_fit():
+    x = t([1.0, 2.0])
+    _, pull = func.vjp(lambda x: x * 2, x)
+    for bad, error, text in [
+        (lambda: pull(t(1.0)), ValueError, r"\(2,\).*\(\)"), (lambda: pull((x, x)), ValueError, "structure"), (lambda: pull(3.0), TypeError, "float"),
+        (lambda: pull(), TypeError, "gradient"), (lambda: func.vjp(lambda x: 3, x), TypeError, "int"),
+        (lambda: func.jvp(lambda x: x, x, x), TypeError, "tuples"), (lambda: func.jvp(lambda x: x, (x,), (x, x)), ValueError, "structure"),
+        (lambda: func.jvp(lambda x: x, (x,), (t(1.0),)), ValueError, r"\(2,\)"), (lambda: func.jvp(lambda x: x, (x,), (1.0,)), TypeError, "float"),
+        (lambda: func.jvp(lambda x: x, (x,), (cg.ones(2, dtype=cg.float32),)), ValueError, "float32"),
+    ]:
+        with pytest.raises(error, match=text):
+            bad()
+
+
+# ------------------------------------------------------------------ jacobians
+def test_jacobians_of_a_linear_map_are_its_matrix():
+    a = RNG.normal(size=(3, 4))
+    f = lambda x: t(a) @ x
+    x = t(RNG.normal(size=4))
+    for transform in (func.jacrev, func.jacfwd, func.jacobian, lambda f: func.jacobian(f, mode="forward"), lambda f: func.jacobian(f, mode="reverse")):
+        close(transform(f)(x), a)
+    with pytest.raises(ValueError, match="mode"):
+        func.jacobian(f, mode="sideways")
+
+
+def test_jacobians_have_the_shapes_of_both_sides():
+    f = lambda x, y: {"a": x.sum(0) * y, "b": y.sum()}
+    x, y = t(RNG.normal(size=(2, 3))), t(RNG.normal(size=3))
+    for transform in (func.jacrev, func.jacfwd):
+        j = transform(f, argnums=(0, 1))(x, y)
+        assert j["a"][0].shape == (3, 2, 3) and j["a"][1].shape == (3, 3) and j["b"][0].shape == (2, 3) and j["b"][1].shape == (3,)
+        close(j["a"][0], np.einsum("ij,k,i->ikj", np.eye(3), np.ones(2), y.numpy()))
+        close(j["a"][1], np.diag(x.numpy().sum(0)))
+        close(j["b"][0], np.zeros((2, 3)))
+    j, aux = func.jacfwd(lambda x: (x * x, "aux"), has_aux=True)(y)
+    assert aux == "aux" and j.shape == (3, 3)
+    j, aux = func.jacrev(lambda x: (x * x, x), has_aux=True)(y)
+    close(aux, y.numpy())
+    assert func.jacrev(lambda x: x * 2)(t(3.0)).shape == () and func.jacfwd(lambda x: cg.stack([x, x]))(t(3.0)).tolist() == [1.0, 1.0]
+
+
+def test_jacobians_of_nothing():
+    x = cg.zeros(0, dtype=cg.float64)
+    for transform in (func.jacrev, func.jacfwd, func.jacobian):
+        assert transform(lambda x: x * 2)(x).shape == (0, 0)
+        assert transform(lambda x: x.sum())(x).shape == (0,)
+
+
+def rosenbrock(x):
+    return (100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2).sum()
+
+
+def test_hessian_and_hvp_of_the_rosenbrock_function():
+    from scipy import optimize
+
+    v = RNG.normal(size=6)
+    x, d = t(v), t(RNG.normal(size=6))
+    h = func.hessian(rosenbrock)(x)
+    close(h, optimize.rosen_hess(v), rtol=1e-10)
+    g, product = func.hvp(rosenbrock, (x,), (d,))
+    close(g, optimize.rosen_der(v), rtol=1e-10)
+    close(product, optimize.rosen_hess(v) @ d.numpy(), rtol=1e-10)
+
+
+def test_hessian_of_several_arguments_and_trees():
+    f = lambda x, y: (x**2 * y).sum()
+    x, y = t([1.0, 2.0]), t([3.0, 4.0])
+    (xx, xy), (yx, yy) = func.hessian(f, argnums=(0, 1))(x, y)
+    close(xx, np.diag([6, 8]))
+    close(xy, np.diag([2, 4]))
+    close(yx, np.diag([2, 4]))
+    close(yy, np.zeros((2, 2)))
+    h = func.hessian(lambda p: p["a"] ** 2 * p["b"])({"a": t(2.0), "b": t(3.0)})
+    assert (h["a"]["a"].item(), h["a"]["b"].item(), h["b"]["a"].item(), h["b"]["b"].item()) == (6, 4, 4, 0)
+    (ga, gb), (pa, pb) = func.hvp(f, (x, y), (t([1.0, 0.0]), t([0.0, 1.0])))
+    close(pa, [6, 4])
+    close(pb, [2, 0])
+
+
+def test_transformations_of_user_operators():
+    class cube(cg.Op):
+        def forward(self, x):
+            self.x = x
+            return x * x * x
+
+        def backward(self, g):
+            return g * 3 * self.x * self.x
+
+    f = lambda x: cube()(x).sum()
+    x = t([1.0, 2.0])
+    close(func.grad(f)(x), [3, 12])
+    close(func.jvp(lambda x: cube()(x), (x,), (t([1.0, 10.0]),))[1], [3, 120])
+    close(func.hessian(f)(x), [[6, 0], [0, 12]])
+    close(func.jacrev(func.jacrev(f))(x), [[6, 0], [0, 12]])
+
+
+def test_transformations_of_checkpoints():
+    f = lambda x: cg.checkpoint(lambda x: cg.sin(x) * x, x).sum()
+    x = t([0.5, 1.5])
+    v = x.numpy()
+    close(func.grad(f)(x), np.sin(v) + v * np.cos(v))
+    close(func.hessian(f)(x), np.diag(2 * np.cos(v) - v * np.sin(v)))
+    close(func.jacrev(func.grad(f))(x), np.diag(2 * np.cos(v) - v * np.sin(v)))
+
+
+# ------------------------------------------------------------------ modules as functions
+def test_functional_call():
+    net = cg.nn.Sequential(cg.nn.Linear(2, 2), cg.nn.Tanh())
+    net[0].register_buffer("shift", cg.zeros(2))
+    own = {k: v.clone() for k, v in net.state_dict().items()}
+    p = {"0.weight": cg.eye(2), "0.bias": cg.zeros(2)}
+    np.testing.assert_allclose(func.functional_call(net, p, cg.ones(1, 2)).numpy(), np.tanh(np.ones((1, 2))), rtol=1e-6)
+    g = func.grad(lambda p: func.functional_call(net, p, (cg.ones(1, 2),)).sum())(p)
+    np.testing.assert_allclose(g["0.bias"].numpy(), 1 - np.tanh(1) ** 2 * np.ones(2), rtol=1e-5)
+    for k, v in net.state_dict().items():
+        np.testing.assert_array_equal(v.numpy(), own[k].numpy())
+    assert all(p.grad is None for p in net.parameters())
+    with pytest.raises(ValueError, match="linear"):
+        func.functional_call(net, p, cg.ones(1, 3))
+    assert net[0].weight is dict(net.named_parameters())["0.weight"]
+    for bad in ("0.nothing", "7.weight"):
+        with pytest.raises(KeyError, match="functional_call"):
+            func.functional_call(net, {bad: cg.ones(1)}, cg.ones(1, 2))
+
+
+def test_shared_parameters_are_replaced_everywhere():
+    a, b = cg.nn.Linear(1, 1, bias=False), cg.nn.Linear(1, 1, bias=False)
+    b.weight = a.weight
+    net = cg.nn.Sequential(a, b)
+    assert func.functional_call(net, {"0.weight": cg.tensor([[3.0]])}, cg.ones(1, 1)).item() == 9.0
+    assert b.weight is a.weight
