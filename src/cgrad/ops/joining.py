@@ -11,7 +11,7 @@ from cgrad.core.forward import join as forward
 from cgrad.core.tensor import Tensor
 from cgrad.ops.arguments import as_tensor, one_axis, whole_number
 from cgrad.ops.creation import zeros
-from cgrad.ops.define import LINEAR, define, public
+from cgrad.ops.define import LINEAR, define, joint, public
 from cgrad.ops.indexing import _getitem, take
 from cgrad.ops.shape import reshape
 
@@ -31,9 +31,9 @@ def _whole(gs, shapes, dtype):
 
 
 _concat = define("concat", forward=forward.concat, inputs="xs", options=("axis",),
-                 vjp=lambda g, shapes, axis: _cut(g, axis, [shape[axis] for shape in shapes]), kind=LINEAR, public=False)
+                 vjp=joint(lambda g, shapes, axis: _cut(g, axis, [shape[axis] for shape in shapes])), kind=LINEAR, public=False)
 _stack = define("stack", forward=forward.stack, inputs="xs", options=("axis",),
-                vjp=lambda g, axis: list(_unstack(g, axis)), kind=LINEAR, public=False)
+                vjp=joint(lambda g, axis: _unstack(g, axis)), kind=LINEAR, public=False)
 
 
 def _joined_pieces(g, sizes, axis, shape_x, dtype_x):
