@@ -1,14 +1,12 @@
 """checkpoint: forget what a function computed on the way, and compute it again in backward."""
 from __future__ import annotations
 
-from cgrad.autograd.dual import gradients
 from cgrad.core import random_count
-from cgrad.core.forward_mode import highest_level
+from cgrad.core.forward_mode import fresh, gradients, highest_level
 from cgrad.core.graph import sources
 from cgrad.core.primitive import record_custom
 from cgrad.core.tape import is_grad_enabled, latest_sequence, swap_grad_enabled
 from cgrad.core.tensor import Tensor
-from cgrad.ops.arithmetic import positive
 from cgrad.ops.random import get_rng_state, set_rng_state
 from cgrad.tree import flatten, unflatten
 
@@ -96,7 +94,7 @@ class _Recomputation:
         inputs = {}
         for i, x in enumerate(leaves):
             if isinstance(x, Tensor) and x.requires_grad:
-                leaves[i] = inputs[i] = positive(x) if connected else x.detach().requires_grad_()
+                leaves[i] = inputs[i] = fresh(x) if connected else x.detach().requires_grad_()
         args, kwargs = unflatten(self.shape, leaves)
         return inputs, self.function(*args, **kwargs)
 

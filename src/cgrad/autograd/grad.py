@@ -1,8 +1,8 @@
 """grad and backward: gradients of results with respect to inputs, returned or accumulated."""
 from __future__ import annotations
 
-from cgrad.autograd.dual import gradients as differentiate
 from cgrad.core.engine import run_backward
+from cgrad.core.forward_mode import gradients as differentiate
 from cgrad.core.tensor import Tensor
 
 __all__ = ["grad", "backward"]

@@ -7,7 +7,7 @@ import numpy as np
 
 from cgrad.autograd.grad import grad
 from cgrad.core.dtype import float64
-from cgrad.core.forward_mode import enter_level, exit_level, make_dual, unpack_dual
+from cgrad.core.forward_mode import enter_level, make_dual, unpack_dual
 from cgrad.core.tensor import Tensor
 from cgrad.ops.creation import tensor
 
@@ -235,17 +235,14 @@ class _Check:
 
     def _pushed(self, i, direction):
         level = enter_level()
-        try:
-            x = self.inputs[i]
-            args = list(self.inputs)
-            args[i] = make_dual(x, tensor(direction, dtype=x.dtype), level)
-            outputs = _as_tuple(self.func(*args))
-            parts = []
-            for k in self.shown:
-                y, t = unpack_dual(outputs[k], level)
-                parts.append(np.zeros(y.size) if t is None else t.detach().numpy().astype(np.float64).ravel())
-        finally:
-            exit_level(level)
+        x = self.inputs[i]
+        args = list(self.inputs)
+        args[i] = make_dual(x, tensor(direction, dtype=x.dtype), level)
+        outputs = _as_tuple(self.func(*args))
+        parts = []
+        for k in self.shown:
+            y, t = unpack_dual(outputs[k], level)
+            parts.append(np.zeros(y.size) if t is None else t.detach().numpy().astype(np.float64).ravel())
         return np.concatenate(parts) if parts else np.zeros(0)
 
     def _compare(self, mode, j, got, expected, fast):

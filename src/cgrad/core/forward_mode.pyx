@@ -25,7 +25,7 @@ cdef extern from *:
     """
     PyObject** PyTuple_items "CGRAD_TUPLE_ITEMS" (PyObject* t)
 
-cdef int running = 0
+cdef int last_level = 0
 cdef object functions = None
 
 
@@ -36,16 +36,10 @@ def set_forward_functions(namespace):
 
 
 def enter_level():
-    """Start a forward derivative; returns its level."""
-    global running
-    running += 1
-    return running
-
-
-def exit_level(int level):
-    """End the forward derivative of this level."""
-    global running
-    running = level - 1
+    """Start a forward derivative; returns its level, higher than any before, so that threads and leaked duals confuse nothing."""
+    global last_level
+    last_level += 1
+    return last_level
 
 
 def make_dual(Tensor primal, Tensor tangent, int level):
@@ -71,6 +65,18 @@ def unpack_dual(x, int level):
         if found == level:
             return primal, tangent
     return x, None
+
+
+def split_dual(Tensor x):
+    """(level, primal, tangent) of a dual tensor at its highest level."""
+    return x.extra["dual"]
+
+
+def bottom(x):
+    """The tensor below all tangents, the one that the graph knows."""
+    while isinstance(x, Tensor) and (<Tensor>x).flags & DUAL:
+        x = (<Tensor>x).extra["dual"][1]
+    return x
 
 
 def is_dual(x):
@@ -157,14 +163,10 @@ def transposed(function, tuple primals, list tangents):
     places = [i for i, t in enumerate(tangents) if t is not None]
     mode = set_grad_mode(True)
     try:
-        leaves = []
         operands = list(primals)
-        for i in places:
-            x = alias_tensor(<Tensor>primals[i]) if not (<Tensor>primals[i]).flags & (REQUIRES_GRAD | DUAL) else functions.positive(primals[i])
-            if not x.flags & REQUIRES_GRAD:
-                x.requires_grad = True
+        leaves = [fresh(primals[i]) for i in places]
+        for i, x in zip(places, leaves):
             operands[i] = x
-            leaves.append(x)
         out = function(*operands)
         results = list(out) if isinstance(out, tuple) else [out]
         wanted = [y for y in results if isinstance(y, Tensor) and (<Tensor>y).flags & REQUIRES_GRAD]
@@ -172,19 +174,65 @@ def transposed(function, tuple primals, list tangents):
             return (None,) * len(results) if isinstance(out, tuple) else None
         seeds = []
         for y in wanted:
-            g = functions.zeros_like(y)
+            g = functions.zeros_like(bottom(y))
             g.requires_grad = True
             seeds.append(g)
-        pulled = engine.run_backward(tuple(wanted), tuple(seeds), leaves, True, True)
+        pulled = gradients(tuple(wanted), tuple(seeds), leaves, True, True)
         pairs = [(p, tangents[i]) for p, i in zip(pulled, places) if p is not None and (<Tensor>p).flags & REQUIRES_GRAD]
         if not pairs:
             return (None,) * len(results) if isinstance(out, tuple) else None
-        pushed = engine.run_backward(tuple([p for p, _ in pairs]), tuple([t for _, t in pairs]), seeds, True, True)
+        # The result is recorded only if somebody outside may differentiate it again.
+        watched = mode and any_tracked([*primals, *tangents])
+        pushed = gradients(tuple([p for p, _ in pairs]), tuple([t for _, t in pairs]), seeds, True, watched)
     finally:
         set_grad_mode(mode)
     found = {id(y): t for y, t in zip(wanted, pushed)}
     tangents_out = tuple([found.get(id(y)) for y in results])
     return tangents_out if isinstance(out, tuple) else tangents_out[0]
+
+
+cdef bint any_tracked(list operands) except -1:
+    while operands:
+        x = operands.pop()
+        if not isinstance(x, Tensor):
+            continue
+        if (<Tensor>x).flags & DUAL:
+            operands.extend((<Tensor>x).extra["dual"][1:])
+        elif (<Tensor>x).flags & REQUIRES_GRAD:
+            return True
+    return False
+
+
+def gradients(tuple outputs, tuple seeds, inputs, bint retain, bint create):
+    """Gradients of the inputs as a list, None where there is none, through tensors that carry tangents: forward over reverse mode.
+
+    The graph of a dual tensor is that of its primal, and its tangent was recorded, too.  So the gradient of the primal gives the
+    primal of the gradient, and the gradient of the tangent gives its tangent: d/de grad f(x + e t) = grad (d/de f(x + e t)).
+    """
+    cdef int level = max(level_of(outputs), level_of(seeds))
+    if not level:
+        return engine.run_backward(outputs, seeds, [bottom(x) for x in inputs], retain, create)
+    values, tangents = [], []
+    for y, g in zip(outputs, seeds):
+        y, y_tangent = unpack_dual(y, level)
+        g, g_tangent = unpack_dual(g, level)
+        if g is None and y_tangent is not None:
+            g = functions.ones_like(bottom(y))
+        if any_tracked([y]):
+            values.append((y, g))
+            if g_tangent is not None:
+                tangents.append((y, g_tangent))
+        if y_tangent is not None and any_tracked([y_tangent]):
+            tangents.append((y_tangent, g))
+    found, moved = [
+        gradients(tuple([y for y, _ in pairs]), tuple([g for _, g in pairs]), inputs, keep, create) if pairs else [None] * len(inputs)
+        for pairs, keep in ((values, retain or bool(tangents)), (tangents, retain))]
+    out = []
+    for g, t in zip(found, moved):
+        if t is not None:
+            g = make_dual(functions.zeros_like(bottom(t)) if g is None else g, t, level)
+        out.append(g)
+    return out
 
 
 cdef object marked_call(Primitive p, tuple operands, tuple options):

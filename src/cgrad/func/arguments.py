@@ -3,11 +3,9 @@ from __future__ import annotations
 
 import operator
 
-from cgrad.autograd.dual import split
-from cgrad.core.forward_mode import is_dual, make_dual
+from cgrad.core.forward_mode import is_dual, make_dual, split_dual
 from cgrad.core.graph import sources
 from cgrad.core.tensor import Tensor
-from cgrad.ops.arithmetic import positive
 from cgrad.tree import flatten, unflatten
 
 __all__ = []
@@ -53,17 +51,6 @@ def _argnum(name, n, count):
     return i % count
 
 
-def tracked(x):
-    """`x` as a tensor of its own in the graph, so that nobody else's derivative is mixed up with ours.
-
-    Where something outside already tracks `x`, the new tensor is computed from it. A tangent from outside is carried along.
-    """
-    if is_dual(x):
-        level, primal, tangent = split(x)
-        return make_dual(tracked(primal), tangent, level)
-    return positive(x) if x.requires_grad else x.detach().requires_grad_()
-
-
 def seen_from_outside(recording, inputs, tracked_inputs, results):
     """Whether derivatives of the results must be recorded, because something outside may differentiate them again."""
     if not recording:
@@ -81,7 +68,7 @@ def bottoms(tensors):
     while stack:
         x = stack.pop()
         if is_dual(x):
-            _, primal, tangent = split(x)
+            _, primal, tangent = split_dual(x)
             stack += [primal, tangent]
         else:
             out.append(x)
@@ -100,7 +87,7 @@ def _free(x):
     if not isinstance(x, Tensor):
         return x
     if is_dual(x):
-        level, primal, tangent = split(x)
+        level, primal, tangent = split_dual(x)
         return make_dual(_free(primal), _free(tangent), level)
     return x.detach() if x.requires_grad else x
 

@@ -3,10 +3,10 @@ from __future__ import annotations
 
 import functools
 
-from cgrad.autograd.dual import gradients
+from cgrad.core.forward_mode import fresh, gradients, is_dual
 from cgrad.core.tape import swap_grad_enabled
 from cgrad.core.tensor import Tensor
-from cgrad.func.arguments import Picked, released, seen_from_outside, split_aux, tracked
+from cgrad.func.arguments import Picked, released, seen_from_outside, split_aux
 from cgrad.ops.creation import zeros_like
 
 __all__ = ["grad", "value_and_grad"]
@@ -96,7 +96,7 @@ def _transform(name, func, argnums, has_aux):
         picked = Picked(name, func, args, kwargs, argnums)
         recording = swap_grad_enabled(True)
         try:
-            inputs = [tracked(x) for x in picked.tensors]
+            inputs = [fresh(x) for x in picked.tensors]
             value, aux = split_aux(name, picked.call(inputs), has_aux)
             if not isinstance(value, Tensor):
                 raise TypeError(f"{name}: the function must return a tensor, got {type(value).__name__}"
@@ -107,7 +107,7 @@ def _transform(name, func, argnums, has_aux):
             if not value.dtype.is_floating_point:
                 raise TypeError(f"{name}: the function must return a floating point tensor, got {value.dtype}")
             keep = seen_from_outside(recording, picked.tensors, inputs, [value])
-            if value.requires_grad:
+            if value.requires_grad or is_dual(value):
                 found = gradients((value,), (None,), inputs, keep, keep)
             else:
                 found = [None] * len(inputs)

@@ -1,7 +1,7 @@
 """jvp: the value of a function and its derivative along a direction (forward mode)."""
 from __future__ import annotations
 
-from cgrad.core.forward_mode import enter_level, exit_level, make_dual, unpack_dual
+from cgrad.core.forward_mode import enter_level, make_dual, unpack_dual
 from cgrad.core.tensor import Tensor
 from cgrad.func.arguments import Picked, split_aux, tensors_of
 from cgrad.ops.creation import zeros_like
@@ -51,15 +51,9 @@ def jvp(func, primals, tangents, has_aux=False):
 def push(name, picked, directions, has_aux):
     """Call the picked function on dual tensors; returns (results, tangents, shape of the output, aux)."""
     level = enter_level()
-    try:
-        inputs = [make_dual(x, t, level) for x, t in zip(picked.tensors, directions)]
-        out, aux = split_aux(name, picked.call(inputs), has_aux)
-        pairs, shape = [], None
-        leaves, shape = tensors_of(name, out)
-        for y in leaves:
-            y, t = unpack_dual(y, level)
-            pairs.append((y, zeros_like(y) if t is None else t))
-        aux = tree_map(lambda x: unpack_dual(x, level)[0], aux)
-    finally:
-        exit_level(level)
-    return [y for y, _ in pairs], [t for _, t in pairs], shape, aux
+    inputs = [make_dual(x, t, level) for x, t in zip(picked.tensors, directions)]
+    out, aux = split_aux(name, picked.call(inputs), has_aux)
+    leaves, shape = tensors_of(name, out)
+    pairs = [unpack_dual(y, level) for y in leaves]
+    aux = tree_map(lambda x: unpack_dual(x, level)[0], aux)
+    return [y for y, _ in pairs], [zeros_like(y) if t is None else t for y, t in pairs], shape, aux

@@ -1,11 +1,10 @@
 """vjp: the value of a function and the map that pulls gradients of the results back to the arguments (reverse mode)."""
 from __future__ import annotations
 
-from cgrad.autograd.dual import gradients
-from cgrad.core.forward_mode import is_dual
+from cgrad.core.forward_mode import fresh, gradients, is_dual
 from cgrad.core.tape import swap_grad_enabled
 from cgrad.core.tensor import Tensor
-from cgrad.func.arguments import Picked, released, seen_from_outside, split_aux, tensors_of, tracked
+from cgrad.func.arguments import Picked, released, seen_from_outside, split_aux, tensors_of
 from cgrad.ops.creation import zeros_like
 from cgrad.tree import flatten
 
@@ -57,7 +56,7 @@ class Pullback:
         self.picked = Picked(name, func, args, kwargs, argnums)
         recording = swap_grad_enabled(True)
         try:
-            self.inputs = [tracked(x) for x in self.picked.tensors]
+            self.inputs = [fresh(x) for x in self.picked.tensors]
             out, self.aux = split_aux(name, self.picked.call(self.inputs), has_aux)
         finally:
             swap_grad_enabled(recording)
@@ -80,7 +79,7 @@ class Pullback:
 
     def pull(self, values):
         """Gradients of the flat inputs for flat gradients of the results; zeros where nothing arrives."""
-        pairs = [(y, g) for y, g in zip(self.results, values) if g is not None and y.requires_grad]
+        pairs = [(y, g) for y, g in zip(self.results, values) if g is not None and (y.requires_grad or is_dual(y))]
         if not pairs:
             return [zeros_like(x) for x in self.picked.tensors]
         recording = swap_grad_enabled(True)

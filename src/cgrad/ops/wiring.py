@@ -20,7 +20,7 @@ def _sum_to(g, target):
 
 engine.set_engine_functions(arithmetic.add.primitive.function, casting._cast, _sum_to)
 forward_mode.set_forward_functions(SimpleNamespace(
-    add=arithmetic.add.primitive.function, broadcast_to=shape.broadcast_to, cast=casting._cast, zeros_like=creation.zeros_like,
+    add=arithmetic.add.primitive.function, broadcast_to=shape.broadcast_to, cast=casting._cast, zeros_like=creation.zeros_like, ones_like=creation.ones_like,
     positive=casting._clone))
 primitive.set_converter(convert.tensor_from)
 primitive.set_inplace_helpers(casting._cast, strided.write_view)
