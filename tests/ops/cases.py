@@ -9,6 +9,7 @@ import numpy as np
 import scipy.special as sp
 
 import cgrad as cg
+from cgrad.ops import creation, random
 
 INF, NAN = np.inf, np.nan
 
@@ -366,7 +367,108 @@ row("linear", lambda x, w, b=0.0: x @ w.T + b,
     [Sample(Draw((5, 3)), Draw((4, 3)), Draw((4,))), Sample(Draw((2, 5, 3)), Draw((4, 3)), Draw((4,))), Sample(Draw((3,)), Draw((4, 3)), Draw((4,))),
      Sample(Draw((2, 3)), Draw((4, 3))), Sample(Draw((2, 3)), Draw((3,)), Draw(())), Sample(Draw((0, 3)), Draw((4, 3)), Draw((4,)))])
 
-# ------------------------------------------------------------------------------- joining, indexing and other families below
+# --------------------------------------------------------------------------------------------------------------- indexing
+def _put(x, key, value):
+    out = np.array(x)
+    out[key] = value
+    return out
+
+
+def _set(x, key, value):
+    """Recorded assignment into a copy."""
+    out = x * 1
+    out[key] = value
+    return out
+
+
+def _along(x, axis, index, src, add):
+    out = np.array(x)
+    src = np.broadcast_to(src, index.shape) if np.ndim(src) == 0 else src
+    for place in np.ndindex(index.shape):
+        target = list(place)
+        target[axis] = index[place]
+        out[tuple(target)] = out[tuple(target)] + src[place] if add else src[place]
+    return out
+
+
+def _added(x, axis, index, source, alpha=1):
+    out = np.array(x)
+    np.add.at(out, (slice(None),) * (axis % x.ndim) + (index,), alpha * source)
+    return out
+
+
+_KEYS = [0, (1, -1), slice(None, None, -2), (Ellipsis, 1), (None, slice(1, 3)), np.array([2, 0, 2, -1]), [1, 1],
+         (np.array([[0, 1]]), np.array([[1], [2]])), (slice(None), [0, 0, 3]), (0, slice(None), ) , ([0, 2, 0], slice(None), None),
+         np.array([[True, False, True, True], [False] * 4, [True] * 4]), np.array([True, False, True]), (slice(1, 1),)]
+row("getitem", lambda x, key: x[key], [Sample(Draw((3, 4)), key) for key in _KEYS] + [Sample(Draw(()), ()), Sample(Draw(()), None)] +
+    [Sample(Draw((2, 3, 4)), (0, slice(None), [1, 1])), Sample(Draw((2, 3, 4)), ([0, 1], slice(None), 2))], function=lambda x, key: x[key])
+_PUTS = [(0, (4,)), ((1, -1), ()), (slice(None, None, -2), (2, 1)), (slice(0, 2), (1, 1, 4)), ((Ellipsis, 1), (3,)), ((slice(None), [0, 3]), (2,)),
+         (np.array([2, 0, 2]), (3, 4)), (np.array([True, False, True]), ()), ((slice(1, 1),), (4,))]
+for _name, _function in (("index_put", None), ("setitem", _set)):
+    row(_name, _put, [Sample(Draw((3, 4)), key, Draw(shape)) for key, shape in _PUTS] + [Sample(Draw((3,)), 1, 2.5), Sample(Draw(()), (), Draw(()))],
+        function=_function)
+_index = np.array([[2, 0, -1], [1, 1, 2]])
+row("gather", lambda x, axis, index: np.take_along_axis(x, index, axis),
+    [Sample(Draw((2, 3)), 1, _index), Sample(Draw((3, 3)), -2, _index), Sample(Draw((4,)), 0, np.array([3, 3, 0, 1, 2]))])
+row("take_along_axis", lambda x, index, axis=-1: np.take_along_axis(x, index, axis),
+    [Sample(Draw((2, 3)), _index), Sample(Draw((1, 3)), _index, axis=1), Sample(Draw((2, 3)), np.array([[1, 0, 1]]), axis=0),
+     Sample(Draw((2, 3)), np.array([5, 0]), axis=None)])
+for _name, _sum in (("scatter", False), ("scatter_add", True)):
+    row(_name, lambda x, axis, index, src, add=_sum: _along(x, axis, index, src, add),
+        [Sample(Draw((2, 3)), 1, _index, Draw((2, 3))), Sample(Draw((4, 3)), 0, _index, Draw((2, 4))), Sample(Draw((2, 3)), 1, _index[:1, :2], 1.5),
+         Sample(Draw((3,)), 0, np.array([], int), Draw((2,)))])
+row("take", lambda x, indices, axis=None: np.take(x, indices, axis),
+    [Sample(Draw((3, 4)), np.array([2, 0, 2]), axis=0), Sample(Draw((3, 4)), np.array([[1, -1]]), axis=1), Sample(Draw((3, 4)), np.array([11, 0])),
+     Sample(Draw((3, 4)), 1, axis=0)])
+row("index_select", lambda x, axis, index: np.take(x, index, axis), [Sample(Draw((3, 4)), 0, np.array([2, 0, 2])), Sample(Draw((3, 4)), -1, np.array([1]))])
+row("index_add", _added, [Sample(Draw((3, 4)), 0, np.array([2, 0, 2]), Draw((3, 4))), Sample(Draw((3, 4)), -1, np.array([1, 1]), Draw((1,)), alpha=0.5)])
+row("index_copy", lambda x, axis, index, source: _put(x, (slice(None),) * axis + (index,), source),
+    [Sample(Draw((3, 4)), 0, np.array([2, 0, 2]), Draw((3, 4))), Sample(Draw((3, 4)), 1, np.array([1, 3]), Draw((3, 1)))])
+row("index_fill", lambda x, axis, index, value: _put(x, (slice(None),) * axis + (index,), value),
+    [Sample(Draw((3, 4)), 1, np.array([1, 3]), 2.5), Sample(Draw((3, 4)), 0, np.array([1]), Draw(()))])
+row("select", lambda x, axis, index: np.take(x, index, axis), [Sample(Draw((3, 4)), 1, -1), Sample(Draw((3,)), 0, 1)])
+row("narrow", lambda x, axis, start, length: np.take(x, range(start, start + length), axis),
+    [Sample(Draw((3, 4)), 1, 1, 2), Sample(Draw((3, 4)), 0, 3, 0)])
+_mask = np.array([[True, False, True], [False, False, True]])
+row("masked_select", lambda x, mask: np.broadcast_arrays(x, mask)[0][np.broadcast_arrays(x, mask)[1]],
+    [Sample(Draw((2, 3)), _mask), Sample(Draw((3,)), _mask), Sample(Draw((2, 3)), _mask[0])])
+row("masked_fill", lambda x, mask, value: np.where(mask, value, x),
+    [Sample(Draw((2, 3)), _mask, -1.0), Sample(Draw((3,)), _mask, Draw(())), Sample(Draw((2, 3)), _mask[0], -INF)])
+row("argwhere", np.argwhere, [Sample(np.array([[0, 1], [2, 0]])), Sample(np.array([NAN, 0.0, -0.0]))], differentiable=False)
+row("nonzero", np.nonzero, [Sample(np.array([[0, 1], [2, 0]])), Sample(np.zeros((0, 2)))], differentiable=False)
+for _name in ("tril", "triu"):
+    row(_name, getattr(np, _name), [Sample(Draw((3, 4))), Sample(Draw((2, 4, 3)), 1), Sample(Draw((3, 3)), k=-1), Sample(Draw((3, 3)), 9), Sample(Draw((0, 2)))])
+
+# ---------------------------------------------------------------------------------------------------------------- joining
+row("concat", lambda xs, axis=0: np.concatenate(xs, axis),
+    [Sample([Draw((2, 3)), Draw((1, 3))]), Sample([Draw((2, 3)), Draw((2, 0)), Draw((2, 2))], axis=1), Sample([Draw((2, 2)), Draw((3,))], axis=None),
+     Sample([Draw((2,))], -1)])
+row("stack", lambda xs, axis=0: np.stack(xs, axis),
+    [Sample([Draw((2, 3)), Draw((2, 3))]), Sample([Draw((2, 3))] * 3, axis=1), Sample([Draw(()), Draw(())], axis=-1)])
+row("hstack", np.hstack, [Sample([Draw((2, 3)), Draw((2, 1))]), Sample([Draw((2,)), Draw((1,))]), Sample([Draw(()), Draw((1,))])])
+row("vstack", np.vstack, [Sample([Draw((2, 3)), Draw((1, 3))]), Sample([Draw((2,)), Draw((2,))])])
+row("split", lambda x, sizes, axis=0: np.split(x, np.cumsum(sizes)[:-1] if isinstance(sizes, list) else range(sizes, x.shape[axis], sizes), axis),
+    [Sample(Draw((5, 2)), 2), Sample(Draw((2, 5)), [1, 0, 4], axis=1), Sample(Draw((4,)), 2)])
+row("chunk", lambda x, n, axis=0: np.split(x, range(-(-x.shape[axis] // n), x.shape[axis], -(-x.shape[axis] // n)), axis),
+    [Sample(Draw((5, 2)), 2), Sample(Draw((2, 4)), 2, axis=-1), Sample(Draw((3,)), 5)])
+row("tensor_split", lambda x, where, axis=0: np.array_split(x, where, axis),
+    [Sample(Draw((5, 2)), 3), Sample(Draw((2, 5)), [1, 3], axis=1), Sample(Draw((2,)), 3), Sample(Draw((4,)), [-1, 9])])
+row("unstack", lambda x, axis=0: [np.take(x, k, axis) for k in range(x.shape[axis])], [Sample(Draw((2, 3))), Sample(Draw((2, 3)), axis=-1)])
+row("roll", lambda x, shift, axis=None: np.roll(x, shift, axis),
+    [Sample(Draw((5,)), 2), Sample(Draw((2, 3)), -1), Sample(Draw((2, 3)), (1, -4), axis=(0, 1)), Sample(Draw((2, 3)), 7, axis=1), Sample(Draw((0, 2)), 1)])
+for _name in ("repeat", "repeat_interleave"):
+    row(_name, lambda x, repeats, axis=None: np.repeat(x, repeats, axis),
+        [Sample(Draw((2, 3)), 2), Sample(Draw((2, 3)), 3, axis=0), Sample(Draw((2, 3)), np.array([2, 0, 1]), axis=1), Sample(Draw((2,)), 0), Sample(Draw(()), 2)])
+row("tile", np.tile, [Sample(Draw((2, 3)), 2), Sample(Draw((2, 3)), (2, 2)), Sample(Draw((3,)), (2, 1, 2)), Sample(Draw((3,)), 0), Sample(Draw(()), (2,))])
+row("pad", lambda x, widths, mode="constant", **options: np.pad(x, widths, mode, **options),
+    [Sample(Draw((2, 3)), 1), Sample(Draw((2, 3)), ((1, 0), (0, 2)), constant_values=1.5), Sample(Draw((4,)), (1, 2)), Sample(Draw((0,)), 1)] +
+    [Sample(Draw((2, 3)), ((2, 5), (1, 0)), mode=mode) for mode in ("reflect", "symmetric", "edge", "wrap")] + [Sample(Draw((1,)), 3, mode="reflect")])
+row("meshgrid", lambda *xs, indexing="xy": np.meshgrid(*xs, indexing=indexing),
+    [Sample(Draw((2,)), Draw((3,))), Sample(Draw((2,)), Draw((3,)), Draw((4,)), indexing="ij"), Sample(Draw((2,))), Sample(Draw(()), Draw((2,)))])
+
+# ------------------------------------------------------------------------------- other families below
 
 # Public functions of the ops layer that are no operations on numbers: creation, random numbers, dtypes and copies.
 NO_ROW = set()
+for _module in (creation, random):
+    NO_ROW |= set(_module.__all__) - {"tril", "triu", "meshgrid"}

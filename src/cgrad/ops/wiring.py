@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from cgrad import printing
 from cgrad.core import convert, engine, forward_mode, primitive, tensor
 from cgrad.ops import (  # noqa: F401
-    activation, arithmetic, casting, compare, creation, elementwise, indexing, inplace, joining, matmul, methods, reduction, shape,
+    activation, arithmetic, casting, compare, creation, elementwise, indexing, inplace, joining, matmul, methods, random, reduction, shape,
     softmax, strided,
 )
 from cgrad.ops.define import set_symbol
@@ -28,6 +28,6 @@ tensor.set_item_access(indexing.getitem, indexing.setitem)
 tensor.set_printer(printing.text)
 set_symbol("@", matmul.matmul)
 from cgrad.ops import (  # noqa: F401
-    activation, arithmetic, casting, compare, creation, elementwise, indexing, inplace, joining, matmul, methods, reduction, shape,
+    activation, arithmetic, casting, compare, creation, elementwise, indexing, inplace, joining, matmul, methods, random, reduction, shape,
     softmax, strided,
 )

@@ -69,7 +69,7 @@ cdef double standard_normal(bitgen_t* bits) noexcept nogil:
     while True:
         r = bits.next_uint64(bits.state)
         layer = r & 0xff
-        position = (r >> 9) & 0x000fffffffffffff
+        position = (r >> 9) & 0x000fffffffffffffULL
         x = position * width[layer]
         if (r >> 8) & 1:
             x = -x
@@ -98,7 +98,7 @@ cdef inline uint64_t below(bitgen_t* bits, uint64_t limit) noexcept nogil:
     mask |= mask >> 32
     while True:
         # the high bits are the better ones; for small ranges take from them
-        value = (bits.next_uint64(bits.state) >> 32 if mask <= 0xffffffff else bits.next_uint64(bits.state)) & mask
+        value = (bits.next_uint64(bits.state) >> 32 if mask <= 0xffffffffULL else bits.next_uint64(bits.state)) & mask
         if value <= limit:
             return value
 
