@@ -89,31 +89,30 @@ def _call_on_tensors(op, args, kwargs):
     finally:
         tape.swap_grad_enabled(mode)
         tape.swap_inside_op(inside)
-    result = _wrap(op, result)
+    result = _wrap(op, (*args, *kwargs.values()), result)
     if not tracked:
         return result
     call = CustomCall(copy.copy(op), before, args, kwargs, result, random_count.count() != draws)
     return record_custom(call, args, result)
 
 
-def _wrap(op, result):
+def _wrap(op, args, result):
     """Results that are numbers or arrays become tensors."""
     if isinstance(result, (tuple, list)):
-        return tuple(_wrap(op, x) for x in result)
+        return tuple(_wrap(op, args, x) for x in result)
     if isinstance(result, Tensor) or result is None:
         return result
     from cgrad.ops.creation import asarray
     try:
         # A number computed from tensors keeps their precision; a Python float would otherwise fall to the default dtype.
-        return asarray(result, dtype=_float_dtype(op, result))
+        return asarray(result, dtype=_float_dtype(args) if isinstance(result, float) else None)
     except TypeError as error:
         raise TypeError(f"{type(op).__name__}: forward returned {type(result).__name__}; a result is a tensor, an array or a number") from error
 
 
-def _float_dtype(op, result):
-    if not isinstance(result, float):
-        return None
-    found = [v.dtype for v in vars(op).values() if isinstance(v, Tensor) and v.dtype.is_floating_point]
+def _float_dtype(values):
+    """The widest floating dtype among the tensors of `values`, or None."""
+    found = [v.dtype for v in values if isinstance(v, Tensor) and v.dtype.is_floating_point]
     return max(found, key=lambda d: d.itemsize) if found else None
 
 
