@@ -57,7 +57,7 @@ def checkpoint(function, *args, use_reentrant=None, preserve_rng_state=True, **k
     tensors = [x for x in leaves if isinstance(x, Tensor)]
     if not is_grad_enabled() or highest_level(tensors):
         return function(*args, **kwargs)
-    call = _Recomputation(function, leaves, shape, random.get_state() if preserve_rng_state else None)
+    call = _Recomputation(function, leaves, shape, random.get_rng_state() if preserve_rng_state else None)
     since = latest_sequence()
     inputs, out = call.run(connected=False)
     results, out_shape = flatten(out)
@@ -107,12 +107,12 @@ class _Recomputation:
         state = None
         try:
             if self.random_state is not None:
-                state = random.get_state()
-                random.set_state(self.random_state)
+                state = random.get_rng_state()
+                random.set_rng_state(self.random_state)
             inputs, out = self.run(create_graph)
         finally:
             if state is not None:
-                random.set_state(state)
+                random.set_rng_state(state)
             swap_grad_enabled(mode)
         results, _ = flatten(out)
         again = [k for k, y in enumerate(results) if isinstance(y, Tensor) and y.requires_grad]

@@ -761,9 +761,38 @@ cdef object write_through(Tensor x, Tensor out):
     """Write a recorded result into x; if x is a view, its base learns of it."""
     if out.dtype_id != x.dtype_id:
         out = casting(out, dtype_object(x.dtype_id))
+    if out.node is not None:
+        keep_overwritten(out.node, x)
     if x.base is not None and out.node is not None:
         return write_view(x, out)
     return rebase(x, out)
+
+
+cdef int keep_overwritten(Node node, Tensor x) except -1:
+    """The rules of an in-place operation may need what it is about to overwrite: let the node keep a copy, at x's old place in the graph."""
+    cdef Tensor kept
+    if saves_memory_of(node.saved0, x):
+        kept = place_of(copy_tensor(<Tensor>node.saved0), <Tensor>node.saved0)
+        node.version0 = 0
+        if node.saved1 is node.saved0:
+            node.saved1 = kept
+            node.version1 = 0
+        node.saved0 = kept
+    if saves_memory_of(node.saved1, x):
+        node.saved1 = place_of(copy_tensor(<Tensor>node.saved1), <Tensor>node.saved1)
+        node.version1 = 0
+    return 0
+
+
+cdef inline bint saves_memory_of(object saved, Tensor x) noexcept:
+    return isinstance(saved, Tensor) and (<Tensor>saved).storage is x.storage
+
+
+cdef Tensor place_of(Tensor kept, Tensor like):
+    kept.node = like.node
+    kept.output_number = like.output_number
+    kept.flags |= like.flags & REQUIRES_GRAD if like.node is not None else 0
+    return kept
 
 
 cdef object casting = None
