@@ -265,7 +265,7 @@ def _axes(function):
 
 
 def _logsumexp(x, axis=None, keepdims=False):
-    return x.copy() if axis == () else sp.logsumexp(x, axis=axis, keepdims=keepdims)
+    return x.copy() if axis == () else np.asarray(sp.logsumexp(x, axis=axis, keepdims=keepdims))
 
 
 def _spread(function):
@@ -298,7 +298,8 @@ row("nansum", np.nansum, [Sample(_gaps), Sample(_gaps, axis=1), Sample(Draw((2, 
 row("nanmean", np.nanmean, [Sample(_gaps), Sample(_gaps, axis=1), Sample(Draw((2, 3)), axis=0, keepdims=True)])
 reduction("var", _spread(np.var), empty=False, extra=({}, dict(correction=1)), result="float", integers=("int32",))
 reduction("std", _spread(np.std), empty=False, extra=({}, dict(correction=1)), result="float", integers=("int32",))
-ROWS[-1].samples = [s for s in ROWS[-1].samples if s.kwargs.get("axis") != () and s.args[0].shape != ()]   # constant: no slope to compare
+for _row in ROWS[-2:]:      # one element, or a divisor of 0: nothing to compare a slope with
+    _row.samples = [s for s in _row.samples if s.kwargs.get("axis") != () and s.args[0].shape != ()]
 row("var_mean", lambda x, axis=None, correction=0: (np.var(x, axis=axis, ddof=correction), np.mean(x, axis=axis)),
     [Sample(Draw((2, 3)), axis=1), Sample(Draw((4,)), correction=1)])
 row("std_mean", lambda x, axis=None, correction=0: (np.std(x, axis=axis, ddof=correction), np.mean(x, axis=axis)),

@@ -9,18 +9,12 @@ Examples
 """
 from cgrad.autograd.checkpoint import checkpoint
 from cgrad.autograd.grad import backward, grad
+from cgrad.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
 from cgrad.autograd import methods as _methods  # noqa: F401  hangs backward and register_hook onto Tensor
 from cgrad.autograd.mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 
-__all__ = ["backward", "checkpoint", "enable_grad", "grad", "gradcheck", "gradgradcheck", "is_grad_enabled", "no_grad", "set_grad_enabled"]
+__all__ = [
+    "GradcheckError", "backward", "checkpoint", "enable_grad", "grad", "gradcheck", "gradgradcheck", "is_grad_enabled", "no_grad",
+    "set_grad_enabled",
+]
 
-
-def __getattr__(name):
-    # Loaded when asked for: only tests need them.
-    if name in ("gradcheck", "gradgradcheck", "GradcheckError"):
-        import importlib
-        module = importlib.import_module("cgrad.autograd.gradcheck")
-        for each in ("gradcheck", "gradgradcheck", "GradcheckError"):
-            globals()[each] = getattr(module, each)
-        return globals()[name]
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -154,8 +154,10 @@ def transposed(function, tuple primals, list tangents):
     """The tangent of function(*primals) from its vjp: g -> vjp(g) is linear, and its own vjp at the tangents is the jvp."""
     cdef Tensor x
     cdef bint mode
+    cdef bint again
     places = [i for i, t in enumerate(tangents) if t is not None]
     mode = set_grad_mode(True)
+    again = mode and any([isinstance(x, Tensor) and (<Tensor>x).flags & (REQUIRES_GRAD | DUAL) for x in primals + tuple(tangents)])
     try:
         leaves = []
         operands = list(primals)
@@ -179,7 +181,7 @@ def transposed(function, tuple primals, list tangents):
         pairs = [(p, tangents[i]) for p, i in zip(pulled, places) if p is not None and (<Tensor>p).flags & REQUIRES_GRAD]
         if not pairs:
             return (None,) * len(results) if isinstance(out, tuple) else None
-        pushed = engine.run_backward(tuple([p for p, _ in pairs]), tuple([t for _, t in pairs]), seeds, True, True)
+        pushed = engine.run_backward(tuple([p for p, _ in pairs]), tuple([t for _, t in pairs]), seeds, True, again)
     finally:
         set_grad_mode(mode)
     found = {id(y): t for y, t in zip(wanted, pushed)}

@@ -15,6 +15,11 @@ __all__ = [
 ]
 
 
+def _in_place(function, input, *args):
+    # The rule of most functions needs the input in backward, so it is computed from a copy.
+    return input.copy_(function(input.clone(), *args))
+
+
 def relu(input, inplace=False):
     """Rectified linear unit, ``max(x, 0)``.
 
@@ -34,8 +39,7 @@ def relu(input, inplace=False):
     >>> cg.nn.functional.relu(cg.tensor([-1.0, 0.0, 2.0]))
     tensor([0., 0., 2.])
     """
-    out = cg.relu(input)
-    return input.copy_(out) if inplace else out
+    return _in_place(cg.relu, input) if inplace else cg.relu(input)
 
 
 def relu6(input, inplace=False):
@@ -47,8 +51,7 @@ def relu6(input, inplace=False):
     >>> cg.nn.functional.relu6(cg.tensor([-1.0, 3.0, 8.0]))
     tensor([0., 3., 6.])
     """
-    out = cg.relu6(input)
-    return input.copy_(out) if inplace else out
+    return _in_place(cg.relu6, input) if inplace else cg.relu6(input)
 
 
 def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
@@ -60,8 +63,7 @@ def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
     >>> cg.nn.functional.hardtanh(cg.tensor([-3.0, 0.5, 2.0]))
     tensor([-1.0000,  0.5000,  1.0000])
     """
-    out = cg.hardtanh(input, min_val, max_val)
-    return input.copy_(out) if inplace else out
+    return _in_place(cg.hardtanh, input, min_val, max_val) if inplace else cg.hardtanh(input, min_val, max_val)
 
 
 def leaky_relu(input, negative_slope=0.01, inplace=False):
@@ -73,8 +75,7 @@ def leaky_relu(input, negative_slope=0.01, inplace=False):
     >>> cg.nn.functional.leaky_relu(cg.tensor([-1.0, 2.0]), 0.1)
     tensor([-0.1000,  2.0000])
     """
-    out = cg.leaky_relu(input, negative_slope)
-    return input.copy_(out) if inplace else out
+    return _in_place(cg.leaky_relu, input, negative_slope) if inplace else cg.leaky_relu(input, negative_slope)
 
 
 def elu(input, alpha=1.0, inplace=False):
@@ -86,8 +87,7 @@ def elu(input, alpha=1.0, inplace=False):
     >>> cg.nn.functional.elu(cg.tensor([-1.0, 2.0]))
     tensor([-0.6321,  2.0000])
     """
-    out = cg.elu(input, alpha)
-    return input.copy_(out) if inplace else out
+    return _in_place(cg.elu, input, alpha) if inplace else cg.elu(input, alpha)
 
 
 def celu(input, alpha=1.0, inplace=False):
@@ -99,8 +99,7 @@ def celu(input, alpha=1.0, inplace=False):
     >>> cg.nn.functional.celu(cg.tensor([-1.0, 2.0]), alpha=2.0)
     tensor([-0.7869,  2.0000])
     """
-    out = cg.celu(input, alpha)
-    return input.copy_(out) if inplace else out
+    return _in_place(cg.celu, input, alpha) if inplace else cg.celu(input, alpha)
 
 
 def selu(input, inplace=False):
@@ -112,8 +111,7 @@ def selu(input, inplace=False):
     >>> cg.nn.functional.selu(cg.tensor([-1.0, 2.0]))
     tensor([-1.1113,  2.1014])
     """
-    out = cg.selu(input)
-    return input.copy_(out) if inplace else out
+    return _in_place(cg.selu, input) if inplace else cg.selu(input)
 
 
 def silu(input, inplace=False):
@@ -125,8 +123,7 @@ def silu(input, inplace=False):
     >>> cg.nn.functional.silu(cg.tensor([-1.0, 0.0, 1.0]))
     tensor([-0.2689,  0.0000,  0.7311])
     """
-    out = cg.silu(input)
-    return input.copy_(out) if inplace else out
+    return _in_place(cg.silu, input) if inplace else cg.silu(input)
 
 
 def mish(input, inplace=False):
@@ -138,8 +135,7 @@ def mish(input, inplace=False):
     >>> cg.nn.functional.mish(cg.tensor([-1.0, 0.0, 1.0]))
     tensor([-0.3034,  0.0000,  0.8651])
     """
-    out = cg.mish(input)
-    return input.copy_(out) if inplace else out
+    return _in_place(cg.mish, input) if inplace else cg.mish(input)
 
 
 def hardsigmoid(input, inplace=False):
@@ -151,8 +147,7 @@ def hardsigmoid(input, inplace=False):
     >>> cg.nn.functional.hardsigmoid(cg.tensor([-4.0, 0.0, 4.0]))
     tensor([0.0000, 0.5000, 1.0000])
     """
-    out = cg.hardsigmoid(input)
-    return input.copy_(out) if inplace else out
+    return _in_place(cg.hardsigmoid, input) if inplace else cg.hardsigmoid(input)
 
 
 def hardswish(input, inplace=False):
@@ -164,8 +159,7 @@ def hardswish(input, inplace=False):
     >>> cg.nn.functional.hardswish(cg.tensor([0.0, 1.0, 4.0]))
     tensor([0.0000, 0.6667, 4.0000])
     """
-    out = cg.hardswish(input)
-    return input.copy_(out) if inplace else out
+    return _in_place(cg.hardswish, input) if inplace else cg.hardswish(input)
 
 
 def softmax(input, dim=None, dtype=None):

@@ -1,0 +1,320 @@
+"""Optimizers and schedules against NumPy writings of the papers' formulas."""
+import copy
+import math
+import pickle
+
+import numpy as np
+import pytest
+
+import cgrad as cg
+from cgrad import nn, optim
+from cgrad.optim import lr_scheduler as schedules
+
+P = np.array([1.0, -2.0, 0.5])
+GRADS = [np.array([0.5, -1.0, 1e-9]), np.array([-0.25, 3.0, 0.0]), np.array([0.125, -0.5, 2.0]), np.array([0.0, 0.1, -1.0])]
+
+
+def sgd(p, grads, lr, momentum=0.0, dampening=0.0, weight_decay=0.0, nesterov=False, maximize=False):
+    b = None
+    for g in grads:
+        g = (-g if maximize else g) + weight_decay * p
+        if momentum:
+            b = g.copy() if b is None else momentum * b + (1 - dampening) * g
+            g = g + momentum * b if nesterov else b
+        p = p - lr * g
+    return p
+
+
+def adam(p, grads, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0, amsgrad=False, maximize=False, decoupled=False):
+    (b1, b2), m, v, top = betas, 0.0, 0.0, np.zeros_like(p)
+    for t, g in enumerate(grads, 1):
+        g = -g if maximize else g
+        if decoupled:
+            p = p * (1 - lr * weight_decay)
+        else:
+            g = g + weight_decay * p
+        m, v = b1 * m + (1 - b1) * g, b2 * v + (1 - b2) * g * g
+        top = np.maximum(top, v)
+        p = p - lr * (m / (1 - b1**t)) / (np.sqrt((top if amsgrad else v) / (1 - b2**t)) + eps)
+    return p
+
+
+def adamw(p, grads, lr, weight_decay=0.01, **options):
+    return adam(p, grads, lr, weight_decay=weight_decay, decoupled=True, **options)
+
+
+def rmsprop(p, grads, lr, alpha=0.99, eps=1e-8, weight_decay=0.0, momentum=0.0, centered=False, maximize=False):
+    v, mean, b = 0.0, 0.0, 0.0
+    for g in grads:
+        g = (-g if maximize else g) + weight_decay * p
+        v, mean = alpha * v + (1 - alpha) * g * g, alpha * mean + (1 - alpha) * g
+        b = momentum * b + g / (np.sqrt(v - mean**2 if centered else v) + eps)
+        p = p - lr * b
+    return p
+
+
+FORMULAS = {"SGD": sgd, "Adam": adam, "AdamW": adamw, "RMSprop": rmsprop}
+CASES = [
+    ("SGD", {}), ("SGD", {"momentum": 0.9}), ("SGD", {"momentum": 0.9, "dampening": 0.5}), ("SGD", {"momentum": 0.9, "nesterov": True}),
+    ("SGD", {"momentum": 0.9, "weight_decay": 0.1, "maximize": True}),
+    *[(name, options) for name in ("Adam", "AdamW") for options in (
+        {}, {"weight_decay": 0.1}, {"maximize": True}, {"betas": (0.5, 0.7), "eps": 1e-3}, {"amsgrad": True}, {"betas": (0.0, 0.0)})],
+    ("RMSprop", {}), ("RMSprop", {"momentum": 0.9, "weight_decay": 0.1}), ("RMSprop", {"centered": True, "alpha": 0.5}),
+    ("RMSprop", {"maximize": True}),
+]
+
+
+def leaf(values):
+    return cg.tensor(np.array(values, dtype=np.float64), requires_grad=True)
+
+
+def run(opt, p, grads):
+    for g in grads:
+        p.grad = cg.tensor(g)
+        opt.step()
+    return p.detach().numpy().copy()
+
+
+@pytest.mark.parametrize(("name", "options"), CASES, ids=[f"{n}{o or ''}" for n, o in CASES])
+def test_steps_follow_the_formula(name, options):
+    p = leaf(P)
+    got = run(getattr(optim, name)([p], lr=0.1, **options), p, GRADS)
+    np.testing.assert_allclose(got, FORMULAS[name](P, GRADS, 0.1, **options), rtol=1e-12)
+    assert p.is_leaf and p.requires_grad
+
+
+@pytest.mark.parametrize(("name", "options"), CASES, ids=[f"{n}{o or ''}" for n, o in CASES])
+@pytest.mark.parametrize("before", [0, 2])
+def test_training_goes_on_exactly_from_a_state_dict(name, options, before):
+    make = getattr(optim, name)
+    p = leaf(P)
+    whole = run(make([p], lr=0.1, **options), p, GRADS)
+    p = leaf(P)
+    opt = make([p], lr=0.1, **options)
+    run(opt, p, GRADS[:before])
+    state = pickle.loads(pickle.dumps(opt.state_dict()))
+    q = leaf(p.detach().numpy())
+    other = make([q], lr=7.0)
+    other.load_state_dict(state)
+    np.testing.assert_array_equal(run(other, q, GRADS[before:]), whole)
+
+
+def test_states_do_not_share_memory():
+    p, q = leaf(P), leaf(P)
+    a, b = optim.Adam([p]), optim.Adam([q])
+    run(a, p, GRADS[:1])
+    b.load_state_dict(a.state_dict())
+    before = b.state[q]["exp_avg"].numpy().copy()
+    run(a, p, GRADS[1:])
+    np.testing.assert_array_equal(b.state[q]["exp_avg"].numpy(), before)
+
+
+def test_the_layout_of_the_state_is_pytorchs():
+    p, q = leaf([1.0]), leaf([2.0])
+    opt = optim.Adam([{"params": [p]}, {"params": [q], "lr": 0.5}], lr=0.1)
+    q.grad = cg.tensor([1.0], dtype=cg.float64)
+    opt.step()
+    state = opt.state_dict()
+    assert set(state) == {"state", "param_groups"} and list(state["state"]) == [1]
+    assert set(state["state"][1]) == {"step", "exp_avg", "exp_avg_sq"}
+    assert [g["params"] for g in state["param_groups"]] == [[0], [1]] and state["param_groups"][1]["lr"] == 0.5
+
+
+def test_a_step_saved_as_a_tensor_is_read():
+    p = leaf(P)
+    opt = optim.Adam([p], lr=0.1)
+    run(opt, p, GRADS[:2])
+    state = opt.state_dict()
+    state["state"][0]["step"] = cg.tensor(2.0)
+    opt.load_state_dict(state)
+    np.testing.assert_allclose(run(opt, p, GRADS[2:]), adam(P, GRADS, 0.1), rtol=1e-12)
+
+
+def test_loading_what_does_not_fit_changes_nothing():
+    p = leaf(P)
+    opt = optim.SGD([p], lr=0.1, momentum=0.9)
+    run(opt, p, GRADS[:1])
+    before = copy.deepcopy(opt.state_dict())
+    wrong_count = optim.SGD([leaf(P), leaf(P)], lr=0.3).state_dict()
+    wrong_shape = copy.deepcopy(before)
+    wrong_shape["state"][0]["momentum_buffer"] = cg.zeros(4)
+    wrong_shape["param_groups"][0]["lr"] = 0.7
+    wrong_option = copy.deepcopy(before)
+    wrong_option["param_groups"][0]["lr"] = -1.0
+    for bad in (wrong_count, wrong_shape, wrong_option, {}, None):
+        with pytest.raises(ValueError, match="SGD"):
+            opt.load_state_dict(bad)
+        assert opt.param_groups[0]["lr"] == 0.1
+        np.testing.assert_array_equal(opt.state[p]["momentum_buffer"].numpy(), before["state"][0]["momentum_buffer"].numpy())
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+def test_a_parameter_without_a_gradient_stays(name):
+    p, q = leaf([1.0]), leaf([1.0])
+    opt = getattr(optim, name)([p, q], lr=0.1, weight_decay=0.5)
+    p.grad = cg.tensor([1.0], dtype=cg.float64)
+    opt.step()
+    assert q.item() == 1.0 and p.item() != 1.0 and q not in opt.state
+
+
+def test_groups_have_their_own_options():
+    p, q = leaf([1.0]), leaf([1.0])
+    opt = optim.SGD([{"params": [p], "lr": 0.5}, {"params": q}], lr=0.1)
+    p.grad = q.grad = cg.tensor([1.0], dtype=cg.float64)
+    opt.step()
+    assert (p.item(), q.item()) == (0.5, 0.9)
+    opt.param_groups[1]["lr"] = 1.0
+    opt.step()
+    assert q.item() == pytest.approx(-0.1)
+    r = leaf([1.0])
+    opt.add_param_group({"params": r, "momentum": 0.9})
+    assert [g["momentum"] for g in opt.param_groups] == [0.0, 0.0, 0.9]
+
+
+def test_zero_grad_forgets_or_fills():
+    p = leaf(P)
+    opt = optim.SGD([p])
+    p.grad = cg.tensor(GRADS[0])
+    opt.zero_grad(set_to_none=False)
+    assert p.grad.tolist() == [0.0, 0.0, 0.0]
+    opt.zero_grad()
+    assert p.grad is None
+
+
+def test_a_closure_is_called_with_recording_on():
+    p = leaf(P)
+    opt = optim.SGD([p], lr=0.1)
+
+    def closure():
+        opt.zero_grad()
+        loss = (p * p).sum()
+        loss.backward()
+        return loss
+
+    with cg.no_grad():
+        loss = opt.step(closure)
+    assert loss.item() == (P**2).sum()
+    np.testing.assert_allclose(p.detach().numpy(), 0.8 * P)
+
+
+def test_names_may_come_with_parameters():
+    net = nn.Linear(2, 1)
+    opt = optim.SGD(net.named_parameters(), lr=0.1)
+    assert opt.param_groups[0]["params"][0] is net.weight
+
+
+def test_bad_parameters_are_refused():
+    p = leaf(P)
+    for bad, error, text in [
+        ([], ValueError, "empty"), (p, TypeError, "list"), ([p * 2], ValueError, "no leaf"), ([3.0], TypeError, "float"),
+        ([cg.tensor([1])], ValueError, "int64"), ([p, p], ValueError, "twice"), ([{"params": [p]}, {"params": [p]}], ValueError, "twice"),
+        ([{"lr": 0.1}], TypeError, "params"), ({"params": [p]}, TypeError, "list"), ([{"params": {p}}], TypeError, "order"),
+    ]:
+        with pytest.raises(error, match=text):
+            optim.SGD(bad, lr=0.1)
+
+
+@pytest.mark.parametrize(("name", "options"), [
+    ("SGD", {"lr": -1.0}), ("SGD", {"momentum": -0.1}), ("SGD", {"weight_decay": -1.0}), ("SGD", {"nesterov": True}), ("SGD", {"lr": math.nan}),
+    ("SGD", {"nesterov": True, "momentum": 0.9, "dampening": 0.1}), ("Adam", {"lr": -1.0}), ("Adam", {"eps": -1.0}), ("Adam", {"betas": (1.0, 0.9)}),
+    ("Adam", {"betas": (0.9, -0.1)}), ("AdamW", {"weight_decay": -1.0}), ("RMSprop", {"alpha": -1.0}), ("RMSprop", {"momentum": -1.0}),
+])
+def test_bad_options_are_refused(name, options):
+    with pytest.raises(ValueError, match=name.removesuffix("W")):
+        getattr(optim, name)([leaf(P)], **options)
+
+
+def test_an_optimizer_needs_an_update():
+    opt = optim.Optimizer([leaf(P)], {})
+    with pytest.raises(NotImplementedError, match="update"):
+        opt.step()
+    assert "Parameter Group 0" in repr(optim.SGD([leaf(P)])) and "momentum: 0.0" in repr(optim.SGD([leaf(P)]))
+
+
+# ------------------------------------------------------------------ schedules
+def rates(make, n, lr=0.8):
+    opt = optim.SGD([leaf([1.0])], lr=lr)
+    schedule = make(opt)
+    out = []
+    for _ in range(n):
+        out.append(opt.param_groups[0]["lr"])
+        opt.step()
+        schedule.step()
+    return out
+
+
+SCHEDULES = [
+    (lambda o: schedules.StepLR(o, 2, gamma=0.5), lambda t: 0.8 * 0.5 ** (t // 2)),
+    (lambda o: schedules.MultiStepLR(o, [4, 1, 4], gamma=0.1), lambda t: 0.8 * 0.1 ** ((t >= 1) + 2 * (t >= 4))),
+    (lambda o: schedules.ExponentialLR(o, 0.9), lambda t: 0.8 * 0.9**t),
+    (lambda o: schedules.LinearLR(o, 0.25, 0.5, total_iters=4), lambda t: 0.8 * (0.25 + 0.25 * min(t, 4) / 4)),
+    (lambda o: schedules.CosineAnnealingLR(o, T_max=4, eta_min=0.1), lambda t: 0.1 + 0.7 * (1 + math.cos(math.pi * t / 4)) / 2),
+    (lambda o: schedules.LambdaLR(o, lambda t: 1 / (1 + t)), lambda t: 0.8 / (1 + t)),
+]
+
+
+@pytest.mark.parametrize(("make", "formula"), SCHEDULES, ids=lambda v: "")
+def test_schedules_follow_their_formula(make, formula):
+    np.testing.assert_allclose(rates(make, 13), [formula(t) for t in range(13)], rtol=1e-9)
+
+
+@pytest.mark.parametrize(("make", "formula"), SCHEDULES, ids=lambda v: "")
+def test_schedules_go_on_from_their_state(make, formula):
+    opt = optim.SGD([leaf([1.0])], lr=0.8)
+    schedule = make(opt)
+    for _ in range(3):
+        schedule.step()
+    other = optim.SGD([leaf([1.0])], lr=0.8)
+    again = make(other)
+    other.load_state_dict(opt.state_dict())
+    again.load_state_dict(copy.deepcopy(schedule.state_dict()))
+    assert again.last_epoch == 3 and again.get_last_lr() == schedule.get_last_lr()
+    for t in range(3, 8):
+        assert other.param_groups[0]["lr"] == pytest.approx(formula(t))
+        again.step()
+
+
+def test_schedules_can_be_combined():
+    opt = optim.SGD([leaf([1.0])], lr=1.0)
+    both = [schedules.ExponentialLR(opt, 0.5), schedules.StepLR(opt, 2, gamma=0.1)]
+    for _ in range(2):
+        for schedule in both:
+            schedule.step()
+    assert opt.param_groups[0]["lr"] == pytest.approx(0.025)
+
+
+def test_each_group_has_its_function():
+    opt = optim.SGD([{"params": leaf([1.0])}, {"params": leaf([1.0]), "lr": 2.0}], lr=1.0)
+    schedules.LambdaLR(opt, [lambda t: 0.5, lambda t: 0.1])
+    assert [g["lr"] for g in opt.param_groups] == [0.5, pytest.approx(0.2)]
+    with pytest.raises(ValueError, match="2"):
+        schedules.LambdaLR(opt, [lambda t: 1.0])
+
+
+def test_bad_schedules_are_refused():
+    opt = optim.SGD([leaf([1.0])])
+    for bad, error in [(lambda: schedules.StepLR(opt, 0), ValueError), (lambda: schedules.CosineAnnealingLR(opt, 0), ValueError),
+                       (lambda: schedules.LinearLR(opt, 0.0), ValueError), (lambda: schedules.LinearLR(opt, total_iters=0), ValueError),
+                       (lambda: schedules.StepLR(3, 1), TypeError), (lambda: schedules.LRScheduler(opt), NotImplementedError),
+                       (lambda: schedules.StepLR(opt, 1, last_epoch=3), KeyError)]:
+        with pytest.raises(error):
+            bad()
+        opt = optim.SGD([leaf([1.0])])
+
+
+# ------------------------------------------------------------------ all together
+@pytest.mark.parametrize("make", [lambda p: optim.SGD(p, lr=0.1, momentum=0.9), lambda p: optim.Adam(p, lr=0.05), lambda p: optim.AdamW(p, lr=0.05),
+                                  lambda p: optim.RMSprop(p, lr=0.02)])
+def test_a_small_network_learns(make):
+    cg.manual_seed(0)
+    x = cg.randn(64, 2)
+    y = (x[:, 0] * x[:, 1] > 0).long()
+    net = nn.Sequential(nn.Linear(2, 16), nn.Tanh(), nn.Linear(16, 2))
+    opt = make(net.parameters())
+    for _ in range(300):
+        opt.zero_grad()
+        loss = nn.functional.cross_entropy(net(x), y)
+        loss.backward()
+        nn.utils.clip_grad_norm_(net.parameters(), 5.0)
+        opt.step()
+    assert float((net(x).argmax(1) == y).float().mean()) > 0.95
