@@ -72,8 +72,8 @@ def define(name, *, vjp=None, kind=OTHER, jvp=None, fused=None, kernel=None, for
     if forward is None and kernel is None:
         kernel = name
     entry = core.make_primitive(name, kind, inputs, options, kernel, result, forward, masked=bool(inputs) and inputs[0] == "condition")
-    if isinstance(vjp, joint):
-        rules, whole = [], _rule(entry, vjp.rule, None)
+    if isinstance(vjp, joint) or entry.n_inputs < 0 and vjp is not None:      # a list of tensors has one rule for all
+        rules, whole = [], _rule(entry, getattr(vjp, "rule", vjp), None)
     else:
         rules, whole = _rules(entry, vjp, fused), None
     function = core.finish_primitive(entry, rules, whole, None if jvp is None else _rule(entry, jvp, None), extended)
