@@ -122,14 +122,14 @@ class Format:
             largest, smallest = max(map(abs, values)), min(map(abs, values))
             self.whole = all(value == math.floor(value) for value in values)
             self.scientific = largest / smallest > 1000.0 or largest > 1e8 or (not self.whole and smallest < 1e-4)
+            if wanted is not None:
+                self.scientific = wanted
             if self.scientific:
                 self.width = max(len(f"{value:.{precision}e}") for value in values)
             elif self.whole:
                 self.width = max(len(f"{value:.0f}") + 1 for value in values)
             else:
                 self.width = max(len(f"{value:.{precision}f}") for value in values)
-        if wanted is not None:
-            self.scientific = wanted
 
     def __call__(self, value):
         precision = _options["precision"]

@@ -55,6 +55,7 @@ class Row:
     result: str = "same"                         # dtype for integer operands: "same", "float", "bool", "int64"
     integers: tuple = ("int32", "int64", "uint8")  # integer dtypes it takes
     tolerance: float = 1.0                       # factor on all tolerances
+    own_dtype: bool = False                      # whether the result's dtype has nothing to do with the operands'
     special: list = field(default_factory=list)  # (arguments, value, gradients or None)
 
     def call(self, *args, **kwargs):
@@ -108,7 +109,7 @@ binary("power", np.power, x=(0.5, 2.0), y=(-2.0, 2.0), integers=(),
                 ((-2.0, -1.0), -0.5, (-0.25, None)), ((-2.0, 0.5), NAN, None), ((0.0, -1.0), INF, (-INF, None)),
                 ((1.0, NAN), 1.0, None)])
 row("power", np.power, [Sample(Draw((3,), -2.0, -0.5), n) for n in (0, 1, 2, 3, -1, -2, 5)] + [Sample(Draw((3,), 0.5, 2.0), 0.5)])
-row("float_power", np.float_power, [Sample(Draw((3,), 0.5, 2.0), Draw((2, 1))), Sample(Draw((3,), 0.5, 2.0), 3)])
+row("float_power", np.float_power, [Sample(Draw((3,), 0.5, 2.0), Draw((2, 1))), Sample(Draw((3,), 0.5, 2.0), 3)], own_dtype=True)
 binary("floor_divide", np.floor_divide, x=(0.1, 0.9), y=(1.1, 1.9), second=False, numbers=False)
 binary("remainder", np.remainder, x=(0.6, 0.9), y=(0.41, 0.55), numbers=False,
        special=[((-7.0, 2.0), 1.0, (1.0, 4.0)), ((7.0, -2.0), -1.0, (1.0, 4.0))])
@@ -265,7 +266,7 @@ def _axes(function):
 
 
 def _logsumexp(x, axis=None, keepdims=False):
-    return x.copy() if axis == () else sp.logsumexp(x, axis=axis, keepdims=keepdims)
+    return x.copy() if axis == () else np.asarray(sp.logsumexp(x, axis=axis, keepdims=keepdims))
 
 
 def _spread(function):
@@ -298,7 +299,8 @@ row("nansum", np.nansum, [Sample(_gaps), Sample(_gaps, axis=1), Sample(Draw((2, 
 row("nanmean", np.nanmean, [Sample(_gaps), Sample(_gaps, axis=1), Sample(Draw((2, 3)), axis=0, keepdims=True)])
 reduction("var", _spread(np.var), empty=False, extra=({}, dict(correction=1)), result="float", integers=("int32",))
 reduction("std", _spread(np.std), empty=False, extra=({}, dict(correction=1)), result="float", integers=("int32",))
-ROWS[-1].samples = [s for s in ROWS[-1].samples if s.kwargs.get("axis") != () and s.args[0].shape != ()]   # constant: no slope to compare
+for _row in ROWS[-2:]:      # one element, or a divisor of 0: nothing to compare a slope with
+    _row.samples = [s for s in _row.samples if s.kwargs.get("axis") != () and s.args[0].shape != ()]
 row("var_mean", lambda x, axis=None, correction=0: (np.var(x, axis=axis, ddof=correction), np.mean(x, axis=axis)),
     [Sample(Draw((2, 3)), axis=1), Sample(Draw((4,)), correction=1)])
 row("std_mean", lambda x, axis=None, correction=0: (np.std(x, axis=axis, ddof=correction), np.mean(x, axis=axis)),
@@ -344,6 +346,20 @@ row("expand", lambda x, *shape: np.broadcast_to(x, (2, 3)), [Sample(Draw((3,)), 
 row("expand_as", lambda x, y: np.broadcast_to(x, y.shape), [Sample(Draw((3,)), np.zeros((2, 3)))])
 row("broadcast_tensors", np.broadcast_arrays, [Sample(Draw((3, 1)), Draw((2,))), Sample(Draw(()), Draw((2, 2)), Draw((1, 2)))])
 row("broadcast_shapes", np.broadcast_shapes, [Sample((3, 1), (4,)), Sample(()), Sample((0, 1), (1, 5))], differentiable=False)
+
+# ------------------------------------------------------------------------------------------------------- copies and dtypes
+row("astype", lambda x, dtype: x.astype(np.float64), [Sample(Draw((2, 3)), np.float64), Sample(Draw((0,)), np.float64)], own_dtype=True)
+row("clone", np.copy, [Sample(Draw((2, 3))), Sample(Draw(()))])
+row("contiguous", np.ascontiguousarray, [Sample(Draw((2, 3))), Sample(Draw((3,)))])
+
+# ------------------------------------------------------------------------------------------------------ along an axis in turn
+for _name, _function in (("cumulative_sum", np.cumsum), ("cumulative_prod", np.cumprod)):
+    row(_name, lambda x, axis=None, include_initial=False, f=_function: f(x, axis=axis) if not include_initial
+        else np.insert(f(x, axis=axis), 0, 0 if f is np.cumsum else 1, axis=axis or 0),
+        [Sample(Draw((2, 3, 4)), axis=1), Sample(Draw((5,))), Sample(Draw((2, 3)), axis=-1), Sample(Draw((0, 2)), axis=0), Sample(Draw((2, 0)), axis=0),
+         Sample(Draw((2, 3)), axis=0, include_initial=True), Sample(Draw((1,))),
+         Sample(np.array([[3, 1], [2, 5]], np.uint8), axis=1), Sample(np.array([100, 100, 100], np.int8))])
+row("diff", np.diff, [Sample(Draw((5,))), Sample(Draw((2, 4)), n=2), Sample(Draw((3, 4)), axis=0), Sample(Draw((2, 3)), n=3), Sample(Draw((2, 3)), n=0)])
 
 # ----------------------------------------------------------------------------------------------------------------- matmul
 MATMUL_SHAPES = [((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 2)), ((2, 3), (3, 4)), ((5, 2, 3), (3,)), ((3,), (5, 3, 2)), ((5, 2, 3), (3, 4)),

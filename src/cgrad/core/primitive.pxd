@@ -59,6 +59,7 @@ cdef class Primitive:
     cdef int weight
     cdef readonly bint elementwise
     cdef bint masked                       # the first input is a condition (where)
+    cdef bint whole_exponent               # the second input may not be negative if both are integers (power)
     cdef loop_t loops[N_DTYPES]
     cdef readonly object forward           # how anything else is computed
     cdef readonly tuple input_names

@@ -203,6 +203,8 @@ cdef Tensor compute(Primitive p, PyObject** inputs, int n):
     if kind >= 0:
         dtype = with_number(dtype, kind)
     dtype = computing_dtype(p, dtype)
+    if p.whole_exponent and KIND[dtype] == KIND_INT:
+        check_exponent(<object>inputs[1])
     broadcast(p, inputs, n, &rank, shape)
     out = empty_tensor(BOOL if p.result == BOOLEAN else dtype, rank, shape)
     data[0] = out.data
@@ -232,6 +234,13 @@ cdef Tensor compute(Primitive p, PyObject** inputs, int n):
     return out
 
 
+cdef int check_exponent(object y) except -1:
+    """Integers have no negative powers."""
+    if (y < 0) if not isinstance(y, Tensor) else (y < 0).any().item():
+        raise ValueError("power: integers have no negative powers; convert the base first, for instance with x.float()")
+    return 0
+
+
 cdef Tensor compute_number(Primitive p, Tensor x, object number, bint number_first):
     """A tensor and a Python number."""
     cdef int dtype = with_number(x.dtype_id, number_kind(number))
@@ -246,6 +255,8 @@ cdef Tensor compute_number(Primitive p, Tensor x, object number, bint number_fir
         inputs[0 if number_first else 1] = <PyObject*>number
         return compute(p, inputs, 2)
     store_item(dtype, <char*>&value, number)
+    if p.whole_exponent and KIND[dtype] == KIND_INT and not number_first:
+        check_exponent(number)
     out = empty_like(x, BOOL if p.result == BOOLEAN else dtype)
     data[0] = out.data
     steps[0] = 1
@@ -750,9 +761,38 @@ cdef object write_through(Tensor x, Tensor out):
     """Write a recorded result into x; if x is a view, its base learns of it."""
     if out.dtype_id != x.dtype_id:
         out = casting(out, dtype_object(x.dtype_id))
+    if out.node is not None:
+        keep_overwritten(out.node, x)
     if x.base is not None and out.node is not None:
         return write_view(x, out)
     return rebase(x, out)
+
+
+cdef int keep_overwritten(Node node, Tensor x) except -1:
+    """The rules of an in-place operation may need what it is about to overwrite: let the node keep a copy, at x's old place in the graph."""
+    cdef Tensor kept
+    if saves_memory_of(node.saved0, x):
+        kept = place_of(copy_tensor(<Tensor>node.saved0), <Tensor>node.saved0)
+        node.version0 = 0
+        if node.saved1 is node.saved0:
+            node.saved1 = kept
+            node.version1 = 0
+        node.saved0 = kept
+    if saves_memory_of(node.saved1, x):
+        node.saved1 = place_of(copy_tensor(<Tensor>node.saved1), <Tensor>node.saved1)
+        node.version1 = 0
+    return 0
+
+
+cdef inline bint saves_memory_of(object saved, Tensor x) noexcept:
+    return isinstance(saved, Tensor) and (<Tensor>saved).storage is x.storage
+
+
+cdef Tensor place_of(Tensor kept, Tensor like):
+    kept.node = like.node
+    kept.output_number = like.output_number
+    kept.flags |= like.flags & REQUIRES_GRAD if like.node is not None else 0
+    return kept
 
 
 cdef object casting = None
@@ -890,6 +930,7 @@ def make_primitive(str name, kind, input_names, option_names=(), str kernel=None
     p.forward = forward
     p.rules = []
     p.masked = masked
+    p.whole_exponent = kernel == "power"
     if kernel is not None:
         found = elementwise_kernel(kernel)
         p.elementwise = True
@@ -909,8 +950,20 @@ def make_primitive(str name, kind, input_names, option_names=(), str kernel=None
     return p
 
 
-def finish_primitive(Primitive p, list rules, Rule joint=None, Rule jvp=None):
-    """Give a primitive its rules and return its recorded function, a compiled closure."""
+cdef object spelt(Primitive p, str name, object value, object other):
+    """An operand that may have come under its other name."""
+    if other is None:
+        return value
+    if value is not None:
+        raise TypeError(f"{p.name}: {name} was given twice")
+    return other
+
+
+def finish_primitive(Primitive p, list rules, Rule joint=None, Rule jvp=None, extended=None):
+    """Give a primitive its rules and return its recorded function, a compiled closure.
+
+    ``input=`` and ``other=`` are PyTorch's words for x and y; further keywords go to `extended`, a Python function.
+    """
     p.joint = joint
     p.jvp = jvp
     p.rules = rules if rules else [None] * max(p.n_inputs, 0)
@@ -918,13 +971,27 @@ def finish_primitive(Primitive p, list rules, Rule joint=None, Rule jvp=None):
         def function(*args):
             return apply_general(p, args)
     elif p.n_inputs == 1:
-        def function(x):
-            return apply1(p, x)
+        def function(x=None, *, input=None):
+            return apply1(p, x if input is None else spelt(p, "x", x, input))
+    elif p.n_inputs == 2 and extended is not None:
+        def function(x=None, y=None, *, input=None, other=None, **options):
+            if input is not None or other is not None:
+                x, y = spelt(p, "x", x, input), spelt(p, "y", y, other)
+            return extended(x, y, **options) if options else apply2(p, x, y)
     elif p.n_inputs == 2:
-        def function(x, y):
+        def function(x=None, y=None, *, input=None, other=None):
+            if input is not None or other is not None:
+                x, y = spelt(p, "x", x, input), spelt(p, "y", y, other)
             return apply2(p, x, y)
     else:
-        def function(*args):
+        def function(*args, **kwargs):
+            if kwargs:
+                names = p.input_names[len(args):]
+                renamed = {{"input": "x", "other": "y"}.get(key, key): value for key, value in kwargs.items()}
+                if len(renamed) != len(kwargs) or set(renamed) != set(names):
+                    raise TypeError(f"{p.name}: takes the operands {', '.join(p.input_names)}, got {len(args)} by position and "
+                                    f"{', '.join(kwargs)} by name")
+                args += tuple([renamed[name] for name in names])
             if len(args) != p.n_inputs:
                 raise TypeError(f"{p.name}: takes {p.n_inputs} operands, got {len(args)}")
             return apply_elementwise(p, args)

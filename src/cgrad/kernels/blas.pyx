@@ -159,7 +159,7 @@ cdef int matrix_vector(const Product* p) noexcept nogil:
         if scratch == NULL:
             return -1
     if p.x_row == p.size and p.x_column != p.size:
-        chunk = (chunk + 255) // 256 * 256             # columns are summed 256 rows at a time
+        chunk = (chunk + 511) // 512 * 512             # columns are summed 512 rows at a time
     for b in range(p.n_batch):
         part.x = p.x + p.x_batch[b] * p.size
         part.y = p.y + p.y_batch[b] * p.size

@@ -187,7 +187,21 @@ cdef void left_shift_loop(integer** p, const Py_ssize_t* s, Py_ssize_t n) noexce
 cdef void right_shift_loop(integer** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(bitwise_right_shift_[integer], p, s, n)
 
 cdef void divide_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(divide_[real], p, s, n)
-cdef void power_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(power_[real], p, s, n)
+cdef void power_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil:
+    # One exponent for all, as in x**2: the usual ones cost a multiplication or two instead of a power.
+    cdef real y = p[2][0] if s[2] == 0 and n > 0 else 0
+    if y == 2:
+        unary_map(square_[real], p, s, n)
+    elif y == 3:
+        unary_map(cube_[real], p, s, n)
+    elif y == 1:
+        unary_map(copy_[real], p, s, n)
+    elif y == -1:
+        unary_map(reciprocal_[real], p, s, n)
+    else:
+        binary_map(power_[real], p, s, n)
+
+
 cdef void atan2_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(atan2_[real], p, s, n)
 cdef void hypot_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(hypot_[real], p, s, n)
 cdef void copysign_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(copysign_[real], p, s, n)
@@ -210,7 +224,14 @@ cdef void clip_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogi
 cdef void addcmul_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: ternary_map(addcmul_[number], p, s, n)
 cdef void lerp_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: ternary_map(lerp_[real], p, s, n)
 cdef void divide_backward_y_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: ternary_map(divide_backward_y_[real], p, s, n)
-cdef void power_backward_x_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: ternary_map(power_backward_x_[real], p, s, n)
+cdef void power_backward_x_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil:
+    cdef real y = p[3][0] if s[3] == 0 and n > 0 else 0
+    if y == 2:
+        binary_map(square_backward_[real], p, s, n)
+    elif y == 3:
+        binary_map(cube_backward_[real], p, s, n)
+    else:
+        ternary_map(power_backward_x_[real], p, s, n)
 
 
 cdef void where_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil:
@@ -311,6 +332,10 @@ cdef void enter_number(KernelTable* table, int dtype, number* tag) noexcept:
 
 
 cdef void enter_integer(KernelTable* table, int dtype, integer* tag) noexcept:
+    put(table, dtype, b"floor", 1, 1, <loop_t>positive_loop[integer])
+    put(table, dtype, b"ceil", 1, 1, <loop_t>positive_loop[integer])
+    put(table, dtype, b"trunc", 1, 1, <loop_t>positive_loop[integer])
+    put(table, dtype, b"round", 1, 1, <loop_t>positive_loop[integer])
     put(table, dtype, b"bitwise_not", 1, 1, <loop_t>bitwise_not_loop[integer])
     put(table, dtype, b"bitwise_and", 2, 1, <loop_t>bitwise_and_loop[integer])
     put(table, dtype, b"bitwise_or", 2, 1, <loop_t>bitwise_or_loop[integer])

@@ -48,9 +48,12 @@ ctypedef fused vector:
 
 cdef enum:
     TILE_ROWS = 4
+    TALL_ROWS = 8               # where a tile is one vector wide: eight sums hide the latency of an FMA
     TILE_VECTORS = 3
     PANEL_DEPTH = 256           # rows of y in a packed panel: 256 x 3 vectors are 48 kB with AVX-512
-    VECTOR_TILE = 256           # results of a matrix-vector product that are summed side by side
+    FEW_COLUMNS = 4             # results so narrow that most of a vector would be padding ...
+    LONG_DOT = 64               # ... are made of dot products where both operands lie along k
+    VECTOR_TILE = 512           # results of a matrix-vector product that are summed side by side
     DOT_LANES = 32
 
 
@@ -100,6 +103,12 @@ cdef inline void product_tile(int rows, int vectors, Py_ssize_t k, const char* x
 cdef inline void product_strip(int vectors, Py_ssize_t m, Py_ssize_t k, const char* x, Py_ssize_t x_row, Py_ssize_t x_column,
                                const char* y, Py_ssize_t y_row, char* out, Py_ssize_t out_row, bint more, vector like) noexcept nogil:
     """All m rows of a strip `vectors` wide."""
+    if vectors == 1:
+        while m >= TALL_ROWS:
+            product_tile(TALL_ROWS, 1, k, x, x_row, x_column, y, y_row, out, out_row, more, like)
+            x += TALL_ROWS * x_row
+            out += TALL_ROWS * out_row
+            m -= TALL_ROWS
     while m >= TILE_ROWS:
         product_tile(TILE_ROWS, vectors, k, x, x_row, x_column, y, y_row, out, out_row, more, like)
         x += TILE_ROWS * x_row
@@ -147,64 +156,6 @@ cdef inline void pack_panel(real* panel, Py_ssize_t width, Py_ssize_t used, Py_s
             panel[p * width + j] = 0
 
 
-cdef void product_small(Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, const char* x, Py_ssize_t x_row, Py_ssize_t x_column,
-                        const char* y, Py_ssize_t y_row, Py_ssize_t y_column, char* out, vector like) noexcept nogil:
-    """out (m, n), C-contiguous, = x (m, k) @ y (k, n); all of them at least 1."""
-    cdef vector[PANEL_DEPTH * TILE_VECTORS] panel
-    cdef vector[TILE_ROWS] edge
-    cdef Py_ssize_t size = element_size(like), lanes = sizeof(vector) // size
-    cdef Py_ssize_t out_row = n * size, start, depth, column = 0, i, step, strip_row, rows
-    cdef int vectors
-    cdef const char* strip
-    cdef const char* x_part
-    cdef char* target
-    while column < n:
-        vectors = <int> min((n - column + lanes - 1) // lanes, <Py_ssize_t> TILE_VECTORS)
-        if column + vectors * lanes > n and vectors > 1:
-            vectors -= 1                    # whole vectors first: only the last strip is padded
-        step = min(vectors * lanes, n - column)
-        start = 0
-        while start < k:
-            depth = min(k - start, <Py_ssize_t> PANEL_DEPTH)
-            strip = y + start * y_row + column * y_column
-            strip_row = y_row
-            x_part = x + start * x_column
-            target = out + column * size
-            if y_column != size or step < lanes:
-                if vector is float_v:
-                    pack_panel(<float*> panel, vectors * lanes, step, depth, strip, y_row, y_column)
-                else:
-                    pack_panel(<double*> panel, vectors * lanes, step, depth, strip, y_row, y_column)
-                strip = <const char*> panel
-                strip_row = vectors * lanes * size
-            if step < lanes:                # the right edge: through a buffer with whole vectors
-                i = 0
-                while i < m:
-                    rows = min(m - i, <Py_ssize_t> TILE_ROWS)
-                    if start:
-                        copy_rows(<char*> edge, sizeof(vector), target + i * out_row, out_row, rows, step * size)
-                    strip_1(rows, depth, x_part + i * x_row, x_row, x_column, strip, strip_row, <char*> edge, sizeof(vector), start > 0, like)
-                    copy_rows(target + i * out_row, out_row, <const char*> edge, sizeof(vector), rows, step * size)
-                    i += rows
-            elif vectors == 3:
-                strip_3(m, depth, x_part, x_row, x_column, strip, strip_row, target, out_row, start > 0, like)
-            elif vectors == 2:
-                strip_2(m, depth, x_part, x_row, x_column, strip, strip_row, target, out_row, start > 0, like)
-            else:
-                strip_1(m, depth, x_part, x_row, x_column, strip, strip_row, target, out_row, start > 0, like)
-            start += depth
-        column += step
-
-
-cdef inline void copy_rows(char* target, Py_ssize_t target_row, const char* source, Py_ssize_t source_row, Py_ssize_t rows,
-                           Py_ssize_t size) noexcept nogil:
-    cdef Py_ssize_t i
-    for i in range(rows):
-        memcpy(target + i * target_row, source + i * source_row, size)
-
-
-# ---- matrix times vector ---------------------------------------------------------------------------------------------------------
-
 cdef inline real dot_row(const real* x, const real* y, Py_ssize_t n) noexcept nogil:
     cdef real lanes[DOT_LANES]
     cdef real total = 0
@@ -229,6 +180,87 @@ cdef inline real dot_row(const real* x, const real* y, Py_ssize_t n) noexcept no
         i += 1
     return total
 
+
+cdef inline void product_dots(Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, const char* x, Py_ssize_t x_row, const char* y, Py_ssize_t y_column,
+                              char* out, vector like) noexcept nogil:
+    cdef Py_ssize_t i, j
+    for i in range(m):
+        for j in range(n):
+            if vector is float_v:
+                (<float*> out)[i * n + j] = dot_row(<const float*> (x + i * x_row), <const float*> (y + j * y_column), k)
+            else:
+                (<double*> out)[i * n + j] = dot_row(<const double*> (x + i * x_row), <const double*> (y + j * y_column), k)
+
+
+cdef inline void copy_rows(char* target, Py_ssize_t target_row, const char* source, Py_ssize_t source_row, Py_ssize_t rows,
+                           Py_ssize_t size) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(rows):
+        memcpy(target + i * target_row, source + i * source_row, size)
+
+
+cdef void run_strip(int vectors, Py_ssize_t used, Py_ssize_t m, Py_ssize_t k, const char* x, Py_ssize_t x_row, Py_ssize_t x_column,
+                    const char* y, Py_ssize_t y_row, char* out, Py_ssize_t out_row, bint more, vector like) noexcept nogil:
+    """A strip of the result that is `vectors` wide, of which `used` bytes of each row are stored (less than all for one vector only)."""
+    cdef vector[TALL_ROWS] edge
+    cdef Py_ssize_t i = 0, rows
+    if used < <Py_ssize_t> sizeof(vector):           # the right edge: through a buffer with whole vectors
+        while i < m:
+            rows = min(m - i, <Py_ssize_t> TALL_ROWS)
+            if more:
+                copy_rows(<char*> edge, sizeof(vector), out + i * out_row, out_row, rows, used)
+            strip_1(rows, k, x + i * x_row, x_row, x_column, y, y_row, <char*> edge, sizeof(vector), more, like)
+            copy_rows(out + i * out_row, out_row, <const char*> edge, sizeof(vector), rows, used)
+            i += rows
+    elif vectors == 3:
+        strip_3(m, k, x, x_row, x_column, y, y_row, out, out_row, more, like)
+    elif vectors == 2:
+        strip_2(m, k, x, x_row, x_column, y, y_row, out, out_row, more, like)
+    else:
+        strip_1(m, k, x, x_row, x_column, y, y_row, out, out_row, more, like)
+
+
+cdef void product_small(Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, const char* x, Py_ssize_t x_row, Py_ssize_t x_column,
+                        const char* y, Py_ssize_t y_row, Py_ssize_t y_column, char* out, vector like) noexcept nogil:
+    """out (m, n), C-contiguous, = x (m, k) @ y (k, n); all of them at least 1."""
+    cdef vector[PANEL_DEPTH * TILE_VECTORS] panel
+    cdef Py_ssize_t size = element_size(like), lanes = sizeof(vector) // size
+    cdef Py_ssize_t out_row = n * size, start, depth, column = 0, step, last
+    cdef int vectors
+    cdef const char* strip
+    cdef char* target
+    if n <= FEW_COLUMNS and k >= LONG_DOT and x_column == size and y_row == size:
+        product_dots(m, n, k, x, x_row, y, y_column, out, like)
+        return
+    while column < n:
+        vectors = <int> min((n - column + lanes - 1) // lanes, <Py_ssize_t> TILE_VECTORS)
+        if column + vectors * lanes > n and vectors > 1:
+            vectors -= 1                    # whole vectors first: only the last strip has an edge
+        step = min(vectors * lanes, n - column)
+        strip = y + column * y_column
+        target = out + column * size
+        start = 0                           # rows of y that can be read where they are: all of them, or at the edge those
+        if y_column == size:                # from which a whole vector does not reach beyond the last element of y
+            if step >= lanes:
+                start = k
+            elif y_row > 0 and m <= 2 * k:          # else a second pass over the result costs more than packing
+                last = (k - 1) * y_row + (step - lanes) * size
+                start = last // y_row + 1 if last >= 0 else 0
+            if start:
+                run_strip(vectors, step * size, m, start, x, x_row, x_column, strip, y_row, target, out_row, False, like)
+        while start < k:
+            depth = min(k - start, <Py_ssize_t> PANEL_DEPTH)
+            if vector is float_v:
+                pack_panel(<float*> panel, vectors * lanes, step, depth, strip + start * y_row, y_row, y_column)
+            else:
+                pack_panel(<double*> panel, vectors * lanes, step, depth, strip + start * y_row, y_row, y_column)
+            run_strip(vectors, step * size, m, depth, x + start * x_column, x_row, x_column, <const char*> panel, vectors * lanes * size,
+                      target, out_row, start > 0, like)
+            start += depth
+        column += step
+
+
+# ---- matrix times vector ---------------------------------------------------------------------------------------------------------
 
 cdef inline real dot_strided(const char* x, Py_ssize_t x_step, const real* y, Py_ssize_t n) noexcept nogil:
     cdef real lanes[4]

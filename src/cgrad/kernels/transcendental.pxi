@@ -194,5 +194,13 @@ cdef inline real divide_backward_y_(real g, real out, real y) noexcept nogil:
     return -g * out / y
 
 
+cdef inline real cube_(real x) noexcept nogil:
+    return x * x * x
+
+
+cdef inline real cube_backward_(real g, real x) noexcept nogil:
+    return g * (3 * x * x)
+
+
 cdef inline real power_backward_x_(real g, real x, real y) noexcept nogil:
     return <real>0 if y == 0 else g * y * power_(x, y - 1)

@@ -10,9 +10,34 @@ from cgrad.ops.arguments import as_tensor
 from cgrad.ops.creation import zeros_like
 from cgrad.ops.define import ELEMENTWISE, define, public
 
+def _scaled(name, function):
+    """Addition or subtraction with PyTorch's ``alpha=``."""
+    def extended(x, y, *, alpha=1):
+        x, y = as_tensor(name, x), as_tensor(name, y)
+        if isinstance(alpha, float) and not x.dtype.is_floating_point and not y.dtype.is_floating_point:
+            raise TypeError(f"{name}: alpha must be an integer for integer tensors, got {alpha}")
+        return function()(x, y * alpha)
+    return extended
+
+
+def _rounded(x, y, *, rounding_mode=None):
+    """Division with PyTorch's ``rounding_mode=``."""
+    if rounding_mode is None:
+        return divide(x, y)
+    if rounding_mode == "floor":
+        return floor_divide(x, y)
+    if rounding_mode == "trunc":
+        x, y = as_tensor("divide", x), as_tensor("divide", y)
+        if x.dtype.is_floating_point or y.dtype.is_floating_point:
+            return elementwise.trunc(x / y)
+        return (x - fmod(x, y)) // y
+    raise ValueError(f'divide: rounding_mode must be None, "floor" or "trunc", got {rounding_mode!r}')
+
+
 # --------------------------------------------------------------------------------------------------- + - * / and signs
 add = define(
     "add", vjp=(lambda g: g, lambda g: g), kind=ELEMENTWISE, fused=("g", "g"), symbol="+",
+    extended=_scaled("add", lambda: add),
     doc="""Sum, elementwise: ``x + y``.
 
     Notes
@@ -28,6 +53,7 @@ add = define(
 
 subtract = define(
     "subtract", vjp=(lambda g: g, lambda g: -g), kind=ELEMENTWISE, fused=("g", "negative(g)"), symbol="-",
+    extended=_scaled("subtract", lambda: subtract),
     doc="""Difference, elementwise: ``x - y``.
 
     Notes
@@ -60,7 +86,7 @@ multiply = define(
 
 divide = define(
     "divide", vjp=(lambda g, y: g / y, lambda g, out, y: -g * out / y), kind=ELEMENTWISE,
-    fused=("divide(g, y)", "divide_backward_y(g, out, y)"), result="float", symbol="/",
+    fused=("divide(g, y)", "divide_backward_y(g, out, y)"), result="float", symbol="/", extended=_rounded,
     doc="""Quotient, elementwise: ``x / y``.
 
     Notes
@@ -351,8 +377,8 @@ def fmax(x, y):
     >>> cg.fmax(cg.tensor([1.0, float("nan")]), 0.5)
     tensor([1.0000, 0.5000])
     """
-    x, y = as_tensor("fmax", x), as_tensor("fmax", y) if not isinstance(y, (int, float)) else y
-    return compare.where(compare.isnan(x), y, compare.where(y != y, x, maximum(x, y)))
+    extreme = maximum(x, y)          # refuses what is no operand
+    return compare.where(x != x, y, compare.where(y != y, x, extreme))
 
 
 @public(method=True)
@@ -378,8 +404,8 @@ def fmin(x, y):
     >>> cg.fmin(cg.tensor([1.0, float("nan")]), 0.5)
     tensor([0.5000, 0.5000])
     """
-    x, y = as_tensor("fmin", x), as_tensor("fmin", y) if not isinstance(y, (int, float)) else y
-    return compare.where(compare.isnan(x), y, compare.where(y != y, x, minimum(x, y)))
+    extreme = minimum(x, y)          # refuses what is no operand
+    return compare.where(x != x, y, compare.where(y != y, x, extreme))
 
 
 # ------------------------------------------------------------------------------------------------------ plane geometry
@@ -464,19 +490,19 @@ logaddexp = define(
     Examples
     --------
     >>> import cgrad as cg
-    >>> cg.logaddexp(cg.tensor([0.0, 1000.0]), cg.tensor([0.0, 1000.0]))
-    tensor([   0.6931, 1000.6931])
+    >>> cg.logaddexp(cg.tensor([0.0, 1.0]), cg.tensor([0.0, 1.0]))
+    tensor([0.6931, 1.6931])
     """)
 
 # ------------------------------------------------------------------------------------------------------ three operands
 lerp = define(
-    "lerp", inputs=("x", "y", "weight"),
-    vjp=(lambda g, weight: g * (1 - weight), lambda g, weight: g * weight, lambda g, x, y: g * (y - x)), kind=ELEMENTWISE,
-    doc="""Linear interpolation, elementwise: ``x + weight * (y - x)``.
+    "lerp", inputs=("x", "end", "weight"),
+    vjp=(lambda g, weight: g * (1 - weight), lambda g, weight: g * weight, lambda g, x, end: g * (end - x)), kind=ELEMENTWISE,
+    doc="""Linear interpolation, elementwise: ``x + weight * (end - x)``.
 
     Notes
     -----
-    Gradient: ``g * (1 - weight)``, ``g * weight`` and ``g * (y - x)``.
+    Gradient: ``g * (1 - weight)``, ``g * weight`` and ``g * (end - x)``.
 
     Examples
     --------

@@ -131,7 +131,21 @@ def _to(x, *args, dtype=None, copy=False):
 
 
 register_method("to", _to)
-register_method("type_as", lambda x, other: astype(x, other.dtype, copy=False))
+
+
+def _type_as(x, other):
+    """The tensor with the dtype of `other`.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.ones(2).type_as(cg.tensor([1, 2]))
+    tensor([1, 1])
+    """
+    return astype(x, other.dtype, copy=False)
+
+
+register_method("type_as", _type_as)
 for _name, _dtype in {"float": dtypes.float32, "double": dtypes.float64, "long": dtypes.int64, "int": dtypes.int32, "short": dtypes.int16,
                       "bool": dtypes.bool_}.items():
     def _method(x, dtype=_dtype):

@@ -29,7 +29,7 @@ class joint:
 
 
 def define(name, *, vjp=None, kind=OTHER, jvp=None, fused=None, kernel=None, forward=None, inputs=None, options=(), result=None,
-           symbol=None, doc=None, public=True, method=True):
+           symbol=None, doc=None, extended=None, public=True, method=True):
     """Define an operation.
 
     Parameters
@@ -59,6 +59,8 @@ def define(name, *, vjp=None, kind=OTHER, jvp=None, fused=None, kernel=None, for
         The operator of Tensor that it is.
     doc : str
         Docstring of the public function.
+    extended : callable, optional
+        What an elementwise function of two inputs calls when it gets further keywords, such as ``alpha=``.
     public, method : bool
         Whether the function becomes a public name, a method of Tensor.
 
@@ -70,11 +72,11 @@ def define(name, *, vjp=None, kind=OTHER, jvp=None, fused=None, kernel=None, for
     if forward is None and kernel is None:
         kernel = name
     entry = core.make_primitive(name, kind, inputs, options, kernel, result, forward, masked=bool(inputs) and inputs[0] == "condition")
-    if isinstance(vjp, joint):
-        rules, whole = [], _rule(entry, vjp.rule, None)
+    if isinstance(vjp, joint) or entry.n_inputs < 0 and vjp is not None:      # a list of tensors has one rule for all
+        rules, whole = [], _rule(entry, getattr(vjp, "rule", vjp), None)
     else:
         rules, whole = _rules(entry, vjp, fused), None
-    function = core.finish_primitive(entry, rules, whole, None if jvp is None else _rule(entry, jvp, None))
+    function = core.finish_primitive(entry, rules, whole, None if jvp is None else _rule(entry, jvp, None), extended)
     function.__doc__ = doc if doc is None else inspect.cleandoc(doc)
     function.__module__ = "cgrad"
     function.op = _op_class(name, function, entry)

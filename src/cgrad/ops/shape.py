@@ -7,6 +7,7 @@ import builtins
 import math
 
 from cgrad.core.forward import shape as forward
+from cgrad.core.tensor import register_method
 from cgrad.ops.arguments import as_tensor, one_axis, several_axes, shape_tuple, whole_number
 from cgrad.ops.define import LINEAR, define, public
 
@@ -465,6 +466,10 @@ def t(x):
     if x.ndim > 2:
         raise ValueError(f"t: needs at most 2 axes, got shape {tuple(x.shape)}; use permute_dims or mT")
     return _permute(x, tuple(range(x.ndim - 1, -1, -1)))
+
+
+register_method("T", property(lambda x: _permute(x, tuple(range(x.ndim - 1, -1, -1))), doc="The tensor with its axes in reverse order."))
+register_method("mT", property(matrix_transpose.__wrapped__, doc="Each matrix of the last two axes transposed."))
 
 
 @public(method=True)

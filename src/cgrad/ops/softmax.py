@@ -188,8 +188,8 @@ def logsumexp(x, axis=None, keepdims=False):
     Examples
     --------
     >>> import cgrad as cg
-    >>> cg.logsumexp(cg.tensor([1000.0, 1000.0]))
-    tensor(1000.6931)
+    >>> cg.logsumexp(cg.tensor([1000.0, 1000.0], dtype=cg.float64))
+    tensor(1000.6931, dtype=cgrad.float64)
     """
     x = as_floating("logsumexp", x)
     return _logsumexp(x, several_axes("logsumexp", axis, x.ndim), builtins.bool(keepdims))

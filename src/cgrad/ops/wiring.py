@@ -5,10 +5,9 @@ from types import SimpleNamespace
 from cgrad import printing
 from cgrad.core import convert, engine, forward_mode, primitive, tensor
 from cgrad.ops import (  # noqa: F401
-    activation, arithmetic, casting, compare, creation, elementwise, indexing, inplace, joining, matmul, methods, random, reduction, shape,
-    softmax, strided,
+    activation, arithmetic, casting, compare, creation, elementwise, indexing, inplace, joining, matmul, methods, random, reduction, scan,
+    shape, softmax, strided,
 )
-from cgrad.ops.define import set_symbol
 
 
 def _sum_to(g, target):
@@ -26,8 +25,3 @@ primitive.set_converter(convert.tensor_from)
 primitive.set_inplace_helpers(casting._cast, strided.write_view)
 tensor.set_item_access(indexing.getitem, indexing.setitem)
 tensor.set_printer(printing.text)
-set_symbol("@", matmul.matmul)
-from cgrad.ops import (  # noqa: F401
-    activation, arithmetic, casting, compare, creation, elementwise, indexing, inplace, joining, matmul, methods, random, reduction, shape,
-    softmax, strided,
-)

@@ -1,0 +1,194 @@
+"""Running sums and products along an axis, and differences.
+
+The slope of a running product is a linear recurrence, never a quotient, so that zeros do no harm; and the slope of a recurrence
+is a recurrence, so any order of derivative nests.  Next: matmul.py.
+"""
+from cgrad.core.forward import scan as forward
+from cgrad.ops.arguments import as_tensor, cast, one_axis, whole_number
+from cgrad.ops.creation import ones_like, zeros_like
+from cgrad.ops.define import LINEAR, define, public
+from cgrad.ops.joining import concat
+from cgrad.ops.shape import _flip
+
+
+def _part(x, axis, start, stop):
+    """x[..., start:stop, ...] along an axis."""
+    return x[(slice(None),) * axis + (slice(start, stop),)]
+
+
+def _later(x, axis, first):
+    """`x` moved on by one place along the axis, after `first` (a function that makes zeros or ones)."""
+    return concat([first(_part(x, axis, 0, 1)), _part(x, axis, 0, -1)], axis)
+
+
+# --------------------------------------------------------------------------------------------------------------- recurrence
+# out[i] = x[i] + y[i] * out[i - 1].  Backwards, s[i] = g[i] + y[i + 1] * s[i + 1] is the slope in x[i], and s[i] * out[i - 1] that in y[i].
+def _recurrence_x(g, y, axis):
+    return _flip(_recurrence(_flip(g, (axis,)), _later(_flip(y, (axis,)), axis, zeros_like), axis), (axis,))
+
+
+def _recurrence_y(g, y, out, axis):
+    return _recurrence_x(g, y, axis) * _later(out, axis, zeros_like)
+
+
+_recurrence = define("recurrence", forward=forward.recurrence, inputs=("x", "y"), options=("axis",),
+                     vjp=(_recurrence_x, _recurrence_y), public=False)
+
+# --------------------------------------------------------------------------------------------------------- sums and products
+_cumulative_sum = define(
+    "cumulative_sum", forward=forward.cumulative_sum, inputs=("x",), options=("axis",),
+    vjp=lambda g, axis: _flip(_cumulative_sum(_flip(g, (axis,)), axis), (axis,)), kind=LINEAR, public=False)
+
+# out[i] = x[i] * out[i - 1]: the slope in x[i] is that of the recurrence, r[i] = g[i] + x[i + 1] * r[i + 1], times out[i - 1].
+_cumulative_prod = define(
+    "cumulative_prod", forward=forward.cumulative_prod, inputs=("x",), options=("axis",),
+    vjp=lambda g, x, out, axis: _recurrence_x(g, x, axis) * _later(out, axis, ones_like), public=False)
+
+
+def _scan(name, function, x, axis, dtype, include_initial, first):
+    x = cast(as_tensor(name, x), dtype)
+    if axis is None:
+        if x.ndim > 1:
+            raise ValueError(f"{name}: name the axis; only for 1-d tensors it may be left out, got shape {tuple(x.shape)}")
+        axis = 0
+    at = one_axis(name, axis, x.ndim)
+    if x.ndim == 0:
+        out = function(x.reshape(1), 0)
+        return concat([first(out), out], 0) if include_initial else out.reshape(())
+    out = function(x, at)
+    if include_initial:
+        shape = tuple([1 if i == at else n for i, n in enumerate(x.shape)])
+        out = concat([first(out.sum(at, keepdims=True)) if 0 not in shape else out.reshape(shape), out], at)
+    return out
+
+
+@public(method=True)
+def cumulative_sum(x, axis=None, dtype=None, include_initial=False):
+    """Running sum along an axis.
+
+    Parameters
+    ----------
+    x : Tensor
+    axis : int, optional
+        The axis to run along; may be left out for 1-d tensors.
+    dtype : dtype, optional
+        What to cast `x` to first.
+    include_initial : bool, optional
+        Whether the result starts with a 0, and so is longer by one.
+
+    Returns
+    -------
+    Tensor
+        int64 for bools and integers, else the dtype of `x`.
+
+    Raises
+    ------
+    IndexError
+        If the axis is out of range.
+    ValueError
+        If no axis is named and there are several.
+
+    Notes
+    -----
+    Gradient: the running sum of ``g`` from the end.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.cumsum(cg.tensor([1.0, 2.0, 3.0]))
+    tensor([1., 3., 6.])
+    """
+    return _scan("cumulative_sum", _cumulative_sum, x, axis, dtype, include_initial, zeros_like)
+
+
+@public(method=True)
+def cumulative_prod(x, axis=None, dtype=None, include_initial=False):
+    """Running product along an axis.
+
+    Parameters
+    ----------
+    x : Tensor
+    axis : int, optional
+        The axis to run along; may be left out for 1-d tensors.
+    dtype : dtype, optional
+        What to cast `x` to first.
+    include_initial : bool, optional
+        Whether the result starts with a 1, and so is longer by one.
+
+    Returns
+    -------
+    Tensor
+        int64 for bools and integers, else the dtype of `x`.
+
+    Raises
+    ------
+    IndexError
+        If the axis is out of range.
+    ValueError
+        If no axis is named and there are several.
+
+    Notes
+    -----
+    Gradient: exact with zeros, too, by a recurrence from the end instead of a division.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.cumprod(cg.tensor([1.0, 2.0, 3.0]))
+    tensor([1., 2., 6.])
+    """
+    return _scan("cumulative_prod", _cumulative_prod, x, axis, dtype, include_initial, ones_like)
+
+
+@public(method=True)
+def diff(x, n=1, axis=-1, prepend=None, append=None):
+    """Differences of neighbours along an axis.
+
+    Parameters
+    ----------
+    x : Tensor
+        At least 1-d.
+    n : int, optional
+        How often differences are taken.
+    axis : int, optional
+        The axis to run along.
+    prepend, append : Tensor, optional
+        What to put before and after `x` along the axis first.
+
+    Returns
+    -------
+    Tensor
+        Shorter by `n` along the axis (but not below 0); bools give bools (whether neighbours differ).
+
+    Raises
+    ------
+    IndexError
+        If the axis is out of range.
+    ValueError
+        If `n` is negative or `x` is 0-d.
+
+    Notes
+    -----
+    Gradient: that of the subtractions.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.diff(cg.tensor([1.0, 4.0, 9.0]))
+    tensor([3., 5.])
+    """
+    x = as_tensor("diff", x)
+    if x.ndim == 0:
+        raise ValueError("diff: needs at least one axis, got a 0-d tensor")
+    if whole_number("diff", "n", n) < 0:
+        raise ValueError(f"diff: n cannot be negative, got {n}")
+    at = one_axis("diff", axis, x.ndim)
+    if n == 0:
+        return +x
+    ends = [as_tensor("diff", y) for y in (prepend, append) if y is not None]
+    if ends:
+        x = concat([*ends[:prepend is not None], x, *ends[prepend is not None:]], at)
+    for _ in range(min(n, x.shape[at])):
+        later, earlier = _part(x, at, 1, None), _part(x, at, 0, -1)
+        x = later ^ earlier if x.dtype == "bool" else later - earlier
+    return x

@@ -1,0 +1,39 @@
+"""What holds for every test: no global state may leak out of it, and Hypothesis has two speeds."""
+import os
+import threading
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+import cgrad as cg
+
+settings.register_profile("dev", max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("ci", max_examples=200, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("ci" if os.environ.get("CI") else "dev")
+
+
+def global_state():
+    return {
+        "grad mode": cg.is_grad_enabled(),
+        "default dtype": cg.get_default_dtype(),
+        "number of threads": cg.get_num_threads(),
+        "Python threads": threading.active_count(),
+    }
+
+
+def restore(state):
+    cg.set_grad_enabled(state["grad mode"])
+    cg.set_default_dtype(state["default dtype"])
+    cg.set_num_threads(state["number of threads"])
+
+
+@pytest.fixture(autouse=True)
+def no_global_state_leaks():
+    """Fail a test that leaves grad mode, default dtype or thread count other than it found them, and set them right again."""
+    before = global_state()
+    yield
+    after = global_state()
+    if after != before:
+        restore(before)
+        changed = ", ".join(f"{name}: {before[name]} -> {after[name]}" for name in before if before[name] != after[name])
+        pytest.fail(f"the test leaks global state ({changed})")

@@ -1,0 +1,156 @@
+"""In-place writes: recorded, through views, refused where they cannot be right."""
+import numpy as np
+import pytest
+
+import cgrad as cg
+
+
+def leaf(data):
+    return cg.tensor(np.array(data, dtype=np.float64), requires_grad=True)
+
+
+def test_recorded_on_a_whole_tensor():
+    x = leaf([1.0, 2.0, 3.0])
+    y = x * 2.0
+    y += x
+    y *= 3.0
+    y -= 1.0
+    y /= 2.0
+    y.sum().backward()
+    assert x.grad.tolist() == [4.5] * 3 and y.tolist() == [4.0, 8.5, 13.0]
+
+
+def test_setitem_splits_the_gradient():
+    x, v = leaf([1.0, 2.0, 3.0, 4.0]), leaf(10.0)
+    y = x * 2.0
+    y[1:3] = v
+    y[::-1].sum().backward()
+    assert x.grad.tolist() == [2.0, 0.0, 0.0, 2.0] and v.grad.item() == 2.0
+
+
+def test_a_write_through_a_view_reaches_the_base():
+    x, w = leaf([1.0, 2.0, 3.0, 4.0]), leaf([5.0, 6.0])
+    y = x * 1.0
+    y[1:3].mul_(w)
+    assert y.tolist() == [1.0, 10.0, 18.0, 4.0]
+    (y * y).sum().backward()
+    assert x.grad.tolist() == [2.0, 2 * 10 * 5, 2 * 18 * 6, 8.0]
+    assert w.grad.tolist() == [2 * 10 * 2.0, 2 * 18 * 3.0]
+
+
+def test_a_write_to_the_base_reaches_its_views():
+    x = leaf([1.0, 2.0, 3.0])
+    y = x * 1.0
+    view = y[1:]
+    y *= 3.0
+    view.sum().backward()
+    assert x.grad.tolist() == [0.0, 3.0, 3.0]
+
+
+def test_views_of_views_transposed_and_reversed():
+    x, w = leaf(np.arange(12.0).reshape(3, 4)), leaf(2.0)
+    y = x + 0.0
+    view = y.T[::-1][1:3]
+    view *= w
+    want = np.arange(12.0).reshape(3, 4)
+    want.T[::-1][1:3] *= 2
+    np.testing.assert_array_equal(y.detach().numpy(), want)
+    y.sum().backward()
+    mask = np.ones((3, 4))
+    mask.T[::-1][1:3] = 2
+    np.testing.assert_array_equal(x.grad.numpy(), mask)
+    assert w.grad.item() == np.arange(12.0).reshape(3, 4).T[::-1][1:3].sum()
+
+
+def test_writing_tracked_values_into_plain_memory():
+    w = leaf([1.0, 2.0])
+    out = cg.zeros(2, 2, dtype=cg.float64)
+    row = out[0]
+    assert not row.requires_grad
+    out[1] = w
+    row += w * 3.0
+    assert out.requires_grad and row.requires_grad
+    out.sum().backward()
+    assert w.grad.tolist() == [4.0, 4.0]
+
+
+def test_a_fortran_ordered_base():
+    x = leaf(np.asfortranarray(np.arange(6.0).reshape(2, 3)))
+    y = x.T.clone().T
+    y[:, 1] *= 5.0
+    (y * cg.tensor(np.arange(6.0).reshape(2, 3))).sum().backward()
+    np.testing.assert_array_equal(x.grad.numpy(), [[0, 5, 2], [3, 20, 5]])
+
+
+def test_second_order_through_writes():
+    x = leaf([1.0, 2.0])
+    y = x * x
+    y[0] = x[1] ** 3
+    (g,) = cg.autograd.grad((y * y).sum(), (x,), create_graph=True)
+    # y = (b**3, b**2): d/db (b**6 + b**4) = 6 b**5 + 4 b**3
+    assert g.tolist() == [0.0, 6 * 32 + 4 * 8]
+    (h,) = cg.autograd.grad(g[1], (x,))
+    assert h.tolist() == [0.0, 30 * 16 + 12 * 4]
+
+
+@pytest.mark.parametrize("change", [
+    lambda x: x.add_(1.0), lambda x: x.__setitem__(0, 9.0), lambda x: x.zero_(), lambda x: x[0].mul_(2.0), lambda x: x.copy_(x.detach() + 1.0),
+], ids=["add_", "setitem", "zero_", "view", "copy_"])
+def test_a_tracked_leaf_is_left_alone(change):
+    x = leaf([1.0, 2.0])
+    with pytest.raises(RuntimeError, match="leaf tensor that requires grad"):
+        change(x)
+    assert x.tolist() == [1.0, 2.0] and x.is_leaf and x._version == 0
+    with cg.no_grad():
+        change(x)
+    assert x.is_leaf and x.requires_grad and x.tolist() != [1.0, 2.0]
+
+
+def test_shapes_and_dtypes_that_do_not_fit_change_nothing():
+    x = cg.ones(2)
+    with pytest.raises(ValueError, match=r"\(3, 2\)"):
+        x += cg.ones(3, 2)
+    n = cg.tensor([1, 2])
+    with pytest.raises(TypeError, match="float32"):
+        n += 0.5
+    with pytest.raises(TypeError):
+        n += cg.ones(2)
+    assert x.tolist() == [1.0, 1.0] and n.tolist() == [1, 2]
+
+
+def test_elements_that_share_a_place_are_not_written():
+    x = cg.zeros(3).broadcast_to((2, 3))
+    with pytest.raises(RuntimeError, match="stride 0"):
+        x += 1.0
+    assert x.tolist() == [[0.0] * 3] * 2
+
+
+def test_overlapping_source_and_target():
+    a = np.arange(9.0).reshape(3, 3)
+    x = cg.tensor(a)
+    x += x.T
+    np.testing.assert_array_equal(x.numpy(), a + a.T)
+    y = cg.tensor(np.arange(6.0))
+    y[1:] = y[:-1]
+    assert y.tolist() == [0.0, 0.0, 1.0, 2.0, 3.0, 4.0]
+
+
+def test_every_write_counts_a_version():
+    x = cg.zeros(3)
+    seen = [x._version]
+    for change in (lambda: x.add_(1.0), lambda: x.fill_(2.0), lambda: x[:2].zero_(), lambda: x.__setitem__(0, 1.0), lambda: x.exp_()):
+        change()
+        seen.append(x._version)
+    assert seen == sorted(set(seen))
+
+
+def test_in_place_under_forward_mode():
+    def f(x):
+        y = x * 1.0
+        y *= x
+        y[0] = x[1] ** 3
+        return y
+
+    x, v = cg.tensor([2.0, 3.0], dtype=cg.float64), cg.tensor([1.0, 1.0], dtype=cg.float64)
+    value, tangent = cg.func.jvp(f, (x,), (v,))
+    assert value.tolist() == [27.0, 9.0] and tangent.tolist() == [27.0, 6.0]

@@ -1,0 +1,198 @@
+"""Op, the extension API: on numbers, recorded, shared instances, second order, forward mode."""
+import math
+
+import numpy as np
+import pytest
+
+import cgrad as cg
+
+
+def leaf(data):
+    return cg.tensor(np.array(data, dtype=np.float64), requires_grad=True)
+
+
+class square(cg.Op):
+    def forward(self, x):
+        self.x = x
+        return x * x
+
+    def backward(self, grads):
+        return 2 * grads * self.x
+
+
+class exponential(cg.Op):
+    def forward(self, x):
+        self.out = cg.exp(x)
+        return self.out
+
+    def backward(self, grads):
+        return grads * self.out
+
+
+class between(cg.Op):
+    """Keeps a value that is neither input nor result."""
+
+    def forward(self, x):
+        self.x, self.s = x, cg.sin(x)
+        return self.s * self.s
+
+    def backward(self, grads):
+        return grads * 2 * self.s * cg.cos(self.x)
+
+
+class split(cg.Op):
+    def forward(self, x, scale=1.0):
+        self.scale = scale
+        return x[:1] * scale, x[1:] * scale
+
+    def backward(self, grads):
+        first, second = grads
+        first = cg.zeros(1, dtype=cg.float64) if first is None else first
+        second = cg.zeros(2, dtype=cg.float64) if second is None else second
+        return cg.concat([first * self.scale, second * self.scale])
+
+
+def test_one_instance_called_many_times_keeps_each_calls_inputs():
+    op = square()
+    x = leaf(2.0)
+    y = x
+    for _ in range(3):
+        y = op(y)
+    y.backward()
+    assert y.item() == 2.0 ** 8 and x.grad.item() == 8 * 2.0 ** 7
+    assert op.x.item() == 16.0      # the instance shows the latest call
+
+
+@pytest.mark.parametrize(("op", "second"), [(square, lambda x: 2.0 + 0 * x), (exponential, np.exp), (between, lambda x: 2 * np.cos(2 * x))])
+def test_second_derivatives(op, second):
+    x = leaf([0.5, 1.5])
+    (g,) = cg.autograd.grad(op()(x).sum(), (x,), create_graph=True)
+    (h,) = cg.autograd.grad(g.sum(), (x,))
+    np.testing.assert_allclose(h.numpy(), second(np.array([0.5, 1.5])), rtol=1e-12)
+
+
+@pytest.mark.parametrize(("op", "first"), [(square, lambda x: 2 * x), (exponential, np.exp), (between, lambda x: np.sin(2 * x))])
+def test_forward_mode_from_backward(op, first):
+    x, v = np.array([0.5, 1.5]), np.array([1.0, -2.0])
+    _, t = cg.func.jvp(op(), (cg.tensor(x),), (cg.tensor(v),))
+    np.testing.assert_allclose(t.numpy(), first(x) * v, rtol=1e-12)
+
+
+def test_an_own_jvp_is_used():
+    class with_jvp(square):
+        def jvp(self, t):
+            return 2 * self.x * t
+
+    _, t = cg.func.jvp(with_jvp(), (cg.tensor(3.0),), (cg.tensor(1.0),))
+    assert t.item() == 6.0
+
+
+def test_several_results_and_keyword_options():
+    x = leaf([1.0, 2.0, 3.0])
+    a, b = split()(x, scale=3.0)
+    (a.sum() + (b * b).sum()).backward()
+    assert x.grad.tolist() == [3.0, 36.0, 54.0]
+    x.grad = None
+    a, b = split()(x)
+    b.sum().backward()
+    assert x.grad.tolist() == [0.0, 1.0, 1.0]
+
+
+def test_numbers_that_leave_the_graph_are_an_error_only_for_second_order():
+    class takes_number(cg.Op):
+        def forward(self, x):
+            self.x = x
+            return math.exp(x)
+
+        def backward(self, grads):
+            return grads * math.exp(self.x)
+
+    x = leaf(1.0)
+    y = takes_number()(x)
+    y.backward(retain_graph=True)
+    assert x.grad.item() == math.e
+    with pytest.raises(RuntimeError, match="takes_number.*create_graph"):
+        cg.autograd.grad(y, (x,), create_graph=True)
+
+
+def test_a_number_computed_in_forward_is_an_error_for_second_order():
+    class hides(cg.Op):
+        def forward(self, x):
+            self.x, self.half = x, 0.5 * cg.exp(x)
+            self.factor = float(x)
+            return x * self.factor
+
+        def backward(self, grads):
+            return grads * 2 * self.factor + 0 * self.half
+
+    x = leaf(3.0)
+    y = hides()(x)
+    with pytest.raises(RuntimeError, match="hides"):
+        cg.autograd.grad(y, (x,), create_graph=True)
+
+
+def test_wrong_answers_of_backward_name_the_op():
+    class answers(cg.Op):
+        def __init__(self, value):
+            self.value = value
+
+        def forward(self, x, y):
+            return x + y
+
+        def backward(self, grads):
+            return self.value
+
+    x, y = leaf([1.0, 2.0]), leaf([1.0, 2.0])
+    g = cg.ones(2, dtype=cg.float64)
+    for value, text in [((g,), "1 gradients for 2"), ((g, g, g), "3 gradients for 2"), ((cg.ones(3, dtype=cg.float64), g), r"shape \(3,\)"),
+                        (("a", g), "str")]:
+        with pytest.raises((RuntimeError, TypeError), match=f"answers.*{text}"):
+            answers(value)(x, y).sum().backward()
+    assert x.grad is None
+    answers((None, 2.0))(x, y).sum().backward()
+    assert x.grad is None and y.grad.tolist() == [2.0, 2.0]
+
+
+def test_kept_values_that_were_overwritten_are_an_error():
+    x = leaf([1.0, 2.0])
+    y = x * 1.0
+    z = square()(y).sum()
+    y.zero_()
+    with pytest.raises(RuntimeError, match="square.*changed in place"):
+        z.backward()
+
+
+def test_forward_may_return_numbers_and_arrays():
+    class through_numpy(cg.Op):
+        def forward(self, x):
+            self.x = x.detach().numpy()
+            return np.sin(self.x)
+
+        def backward(self, grads):
+            return grads * cg.tensor(np.cos(self.x))
+
+    x = leaf([0.5, 1.0])
+    through_numpy()(x).sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), np.cos([0.5, 1.0]))
+
+
+def test_recording_is_off_in_forward_and_state_needs_no_init():
+    class looks(cg.Op):
+        def forward(self, x):
+            self.recording = cg.is_grad_enabled()
+            return x * 1.0
+
+        def backward(self, grads):
+            return grads
+
+    op = looks()
+    op(leaf(1.0))
+    assert op.recording is False and cg.is_grad_enabled()
+    with cg.no_grad():
+        assert not op(leaf(1.0)).requires_grad
+
+
+def test_built_in_operations_are_ops_too():
+    op = cg.multiply.op()
+    assert op(2.0, 3.0).item() == 6.0
+    assert [g.item() for g in op.backward(1.0)] == [3.0, 2.0]

@@ -1,0 +1,90 @@
+"""The words are true: every public name has a docstring whose example runs, and so does the code in the README."""
+import contextlib
+import doctest
+import inspect
+import io
+import re
+import types
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import cgrad as cg
+
+ROOT = Path(__file__).resolve().parents[1]
+MODULES = ["autograd", "func", "nn", "nn.functional", "nn.init", "nn.utils", "optim", "data", "memory", "random"]
+
+
+def public(owner):
+    """(name, object) of what a module offers, or a class defines."""
+    for name in getattr(owner, "__all__", None) or [n for n in vars(owner) if not n.startswith("_")]:
+        value = getattr(owner, name)
+        if not isinstance(value, types.ModuleType):
+            yield name, value
+
+
+def everything():
+    """{dotted name: object} of the public interface: the top level, its modules, and the methods of the classes in them."""
+    found = {}
+    owners = {"cg": cg}
+    for module in MODULES:
+        owner = cg
+        for part in module.split("."):
+            owner = getattr(owner, part, None)
+        if owner is not None:
+            owners[f"cg.{module}"] = owner
+    for prefix, owner in owners.items():
+        for name, value in public(owner):
+            if not callable(value):
+                continue
+            found[f"{prefix}.{name}"] = value
+            if inspect.isclass(value):
+                found |= {f"{prefix}.{name}.{n}": v for n, v in vars(value).items()
+                          if not n.startswith("_") and (callable(v) or isinstance(v, property))}
+    unique = {}
+    for name, value in sorted(found.items(), key=lambda item: (item[0].count("."), item[0])):
+        unique.setdefault(id(value), (name, value))
+    return dict(unique.values())
+
+
+PUBLIC = everything()
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_a_public_name_says_what_it_is(name):
+    text = inspect.getdoc(PUBLIC[name])
+    assert text and text.strip(), f"{name} has no docstring"
+
+
+@pytest.mark.parametrize("name", [n for n, v in PUBLIC.items() if ">>>" in (getattr(v, "__doc__", None) or "")])
+def test_the_example_runs(name):
+    cg.manual_seed(0)
+    parser, report = doctest.DocTestParser(), io.StringIO()
+    example = parser.get_doctest(PUBLIC[name].__doc__, {"cg": cg, "np": np, "nn": cg.nn}, name, None, 0)
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE, verbose=False)
+    runner.run(example, out=report.write)
+    assert not runner.failures, report.getvalue()
+
+
+def readme_block():
+    text = (ROOT / "README.md").read_text()
+    return re.search(r"```python\n(.*?)```", text, re.DOTALL)[1]
+
+
+def test_the_code_in_the_readme_prints_what_it_says():
+    code, out = readme_block(), io.StringIO()
+    with contextlib.redirect_stdout(out):
+        exec(compile(code, "README.md", "exec"), {})
+    printed = out.getvalue()
+    promised = re.findall(r"# (tensor\(.*\))$", code, re.MULTILINE)
+    assert len(promised) >= 2
+    for text in promised:
+        assert text in printed
+    assert float(printed.split()[-1]) < 1e-3       # the loss after training
+
+
+def test_the_readme_names_files_that_exist():
+    for page in ROOT.glob("*.md"):
+        for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", page.read_text()):
+            assert (ROOT / target).exists(), f"{page.name} points to {target}"
