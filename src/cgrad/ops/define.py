@@ -8,6 +8,7 @@ The kind gives forward mode.  Next: arithmetic.py, the first entries; op.py, the
 import inspect
 import re
 
+from cgrad.core import apply
 from cgrad.core import primitive as core
 from cgrad.core.tensor import register_method
 from cgrad.ops import aliases
@@ -76,7 +77,7 @@ def define(name, *, vjp=None, kind=OTHER, jvp=None, fused=None, kernel=None, for
         rules, whole = [], _rule(entry, getattr(vjp, "rule", vjp), None)
     else:
         rules, whole = _rules(entry, vjp, fused), None
-    function = core.finish_primitive(entry, rules, whole, None if jvp is None else _rule(entry, jvp, None), extended)
+    function = apply.finish_primitive(entry, rules, whole, None if jvp is None else _rule(entry, jvp, None), extended)
     function.__doc__ = doc if doc is None else inspect.cleandoc(doc)
     function.__module__ = "cgrad"
     function.op = _op_class(name, function, entry)
@@ -84,7 +85,7 @@ def define(name, *, vjp=None, kind=OTHER, jvp=None, fused=None, kernel=None, for
         function.__signature__ = inspect.Signature(
             [inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in entry.input_names])
     if symbol is not None:
-        core.set_operator(symbol, function)
+        apply.set_operator(symbol, function)
     if public:
         publish(name, function, method)
     return function
@@ -104,7 +105,7 @@ def public(function=None, *, method=True, name=None):
         return lambda f: public(f, method=method, name=name)
     parameters = inspect.signature(function).parameters
     renames = {other: p for p in parameters for other in aliases.KEYWORDS.get(p, ()) if other not in parameters}
-    door = core.make_door(function, renames)
+    door = apply.make_door(function, renames)
     door.__name__ = door.__qualname__ = name or function.__name__
     door.__doc__ = function.__doc__
     door.__module__ = "cgrad"
@@ -123,7 +124,7 @@ def publish(name, function, method=True):
 
 def set_symbol(symbol, function):
     """Let an operator of Tensor call a function."""
-    core.set_operator(symbol, function)
+    apply.set_operator(symbol, function)
 
 
 def _rules(entry, vjp, fused):
