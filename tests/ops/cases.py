@@ -179,6 +179,8 @@ row("gelu", lambda x, approximate: 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (
 unary("silu", lambda x: x * sp.expit(x), special=[((-1000.0,), 0.0, (0.0,)), ((1000.0,), 1000.0, (1.0,))])
 unary("softplus", lambda x: np.logaddexp(x, 0), special=[((-1000.0,), 0.0, (0.0,)), ((1000.0,), 1000.0, (1.0,))])
 row("softplus", lambda x, beta: np.logaddexp(x * beta, 0) / beta, [Sample(Draw((2, 3)), beta=2.0)])
+row("softplus", lambda x, beta, threshold: np.where(x * beta > threshold, x, np.logaddexp(x * beta, 0) / beta),
+    [Sample(Draw((2, 3), kinks=(0.5,)), 2.0, 1.0)])
 row("leaky_relu", lambda x, slope=0.01: np.where(x > 0, x, slope * x),
     [Sample(Draw((2, 3), kinks=(0,))), Sample(Draw((4,), kinks=(0,)), 0.2)], special=[((0.0,), 0.0, (0.01,)), ((NAN,), NAN, None)])
 row("elu", lambda x, alpha=1.0: np.where(x > 0, x, alpha * np.expm1(x)),
@@ -379,6 +381,7 @@ row("addmm", lambda x, y, z, beta=1, alpha=1: beta * x + alpha * (y @ z),
     [Sample(Draw((2, 4)), Draw((2, 3)), Draw((3, 4))), Sample(Draw((4,)), Draw((2, 3)), Draw((3, 4)), beta=0.5, alpha=2.0)])
 row("tensordot", np.tensordot, [Sample(Draw((2, 3, 4)), Draw((3, 4, 5))), Sample(Draw((2, 3)), Draw((3, 2)), axes=((0, 1), (1, 0))),
                                Sample(Draw((2,)), Draw((3,)), axes=0), Sample(Draw((2, 3)), Draw((3,)), axes=1)])
+row("tensordot", lambda x, y, axes: np.tensordot(np.broadcast_to(x, (2, 3)), y, axes), [Sample(Draw((2, 1)), Draw((3, 2)), axes=((1,), (0,)))])
 row("linear", lambda x, w, b=0.0: x @ w.T + b,
     [Sample(Draw((5, 3)), Draw((4, 3)), Draw((4,))), Sample(Draw((2, 5, 3)), Draw((4, 3)), Draw((4,))), Sample(Draw((3,)), Draw((4, 3)), Draw((4,))),
      Sample(Draw((2, 3)), Draw((4, 3))), Sample(Draw((2, 3)), Draw((3,)), Draw(())), Sample(Draw((0, 3)), Draw((4, 3)), Draw((4,)))])
