@@ -68,7 +68,8 @@ def reshape(x, shape, *more, copy=None):
             [3, 4, 5]])
     """
     x = as_tensor("reshape", x)
-    shape = shape_tuple("reshape", shape, more)
+    if more or type(shape) is not tuple:
+        shape = shape_tuple("reshape", shape, more)
     if copy:
         return _reshape(x.clone(), shape)
     if copy is False:
@@ -667,7 +668,9 @@ def broadcast_to(x, shape, *more):
     tensor([[1, 2],
             [1, 2]])
     """
-    return _broadcast_to(as_tensor("broadcast_to", x), shape_tuple("broadcast_to", shape, more))
+    if more or type(shape) is not tuple:
+        shape = shape_tuple("broadcast_to", shape, more)
+    return _broadcast_to(as_tensor("broadcast_to", x), shape)
 
 
 @public(method=True)

@@ -1,8 +1,7 @@
 """Views: another shape, order or direction over the same memory.
 
 Owns reshape, permute, squeeze, expand_dims, broadcast_to and flip without their derivatives.  Called by ops/shape.py with
-options already normalised (tuples of Python ints, no negative axis); everything that could read foreign memory is checked
-here once more.  Everything holds the GIL and costs nothing but a small object; only a reshape that no strides can express
+options already normalised (tuples, no negative axis); everything that could read foreign memory is checked here once more.  Everything holds the GIL and costs nothing but a small object; only a reshape that no strides can express
 copies.  Read ops/shape.py next.
 """
 from cgrad.core.tensor cimport Tensor, contiguous_tensor, shape_of, shape_text, strides_of, view_tensor
@@ -26,6 +25,8 @@ cdef int read_shape(str name, tuple shape, Py_ssize_t* dims) except -1:
                 raise ValueError(f"{name}: an axis cannot have a negative length; got shape {shape}")
     except OverflowError:
         raise ValueError(f"{name}: shape {shape} is too large for this machine") from None
+    except TypeError:
+        raise TypeError(f"{name}: a length must be an integer, got {shape[i]!r}") from None
     return <int>rank
 
 
