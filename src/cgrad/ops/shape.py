@@ -8,7 +8,7 @@ import math
 
 from cgrad.core.forward import shape as forward
 from cgrad.core.tensor import register_method
-from cgrad.ops.arguments import as_tensor, one_axis, several_axes, shape_tuple, whole_number
+from cgrad.ops.arguments import as_tensor, one_axis, several_axes, shape_tuple
 from cgrad.ops.define import LINEAR, define, public
 
 _reshape = define("reshape", forward=forward.reshape, inputs=("x",), options=("shape",),

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from cgrad import printing
 from cgrad.core import convert, engine, forward_mode, primitive, tensor
 from cgrad.ops import (  # noqa: F401
-    activation, arithmetic, casting, compare, creation, elementwise, indexing, inplace, joining, matmul, methods, random, reduction, scan,
+    activation, arithmetic, casting, compare, creation, einsum, elementwise, indexing, inplace, joining, matmul, methods, random, reduction, scan,
     shape, softmax, strided,
 )
 

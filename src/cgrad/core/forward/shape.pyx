@@ -1,8 +1,9 @@
 """Views: another shape, order or direction over the same memory.
 
 Owns reshape, permute, squeeze, expand_dims, broadcast_to and flip without their derivatives.  Called by ops/shape.py with
-options already normalised (tuples, no negative axis); everything that could read foreign memory is checked here once more.  Everything holds the GIL and costs nothing but a small object; only a reshape that no strides can express
-copies.  Read ops/shape.py next.
+options already normalised (tuples, no negative axis); everything that could read foreign memory is checked here once more.
+All of it holds the GIL and costs nothing but a small object; only a reshape that no strides can express copies.
+Read ops/shape.py next.
 """
 from cgrad.core.tensor cimport Tensor, contiguous_tensor, shape_of, shape_text, strides_of, view_tensor
 from cgrad.kernels.table cimport MAX_DIMS
