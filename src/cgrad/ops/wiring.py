@@ -6,7 +6,7 @@ from cgrad import printing
 from cgrad import core
 from cgrad.core import convert, engine, forward_mode, tensor
 from cgrad.ops import (  # noqa: F401
-    activation, arithmetic, casting, compare, creation, elementwise, indexing, inplace, joining, matmul, methods, random, reduction, scan,
+    activation, arithmetic, casting, compare, creation, einsum, elementwise, indexing, inplace, joining, matmul, methods, random, reduction, scan,
     shape, softmax, strided,
 )
 
