@@ -77,7 +77,7 @@ def define(name, *, vjp=None, kind=OTHER, jvp=None, fused=None, kernel=None, for
     else:
         rules, whole = _rules(entry, vjp, fused), None
     function = core.finish_primitive(entry, rules, whole, None if jvp is None else _rule(entry, jvp, None), extended)
-    function.__doc__ = doc if doc is None else inspect.cleandoc(doc)
+    function.__doc__ = doc if doc is None else _document(entry, inspect.cleandoc(doc), result)
     function.__module__ = "cgrad"
     function.op = _op_class(name, function, entry)
     if kernel is not None:
@@ -164,6 +164,24 @@ def _source(entry, name):
             return sources[source], names.index(name[len(prefix):])
     raise ValueError(f"{entry.name}: a rule names {name!r}, which is neither g, out, an input {names}, an option {entry.option_names}, "
                      "nor shape_, dtype_ or t (tangent) of an input")
+
+
+def _document(entry, doc, result):
+    """The docstring of an elementwise function: its own words, with what all of them share put in after the first line."""
+    if not entry.elementwise or "Parameters\n---" in doc:
+        return doc
+    names = ["condition", ", ".join(entry.input_names[1:])] if entry.input_names[0] == "condition" else [", ".join(entry.input_names)]
+    lines = ["Parameters", "----------"]
+    for name in names:
+        lines += [f"{name} : Tensor, array or number", "    True or not 0 where the first value is taken." if name == "condition" else
+                  "    Shapes broadcast, dtypes promote; a Python number takes the dtype of the tensor it meets." if "," in name else
+                  "    Of any shape."]
+    dtype = {"float": "The dtype of the operands; integers and bools give the default float.", "bool": "bool."}
+    lines += ["", "Returns", "-------", "Tensor", "    " + dtype.get(result or entry.result_name, "The dtype of the operands.")]
+    if entry.n_inputs > 1:
+        lines += ["", "Raises", "------", "ValueError", "    If the shapes do not broadcast."]
+    first, _, rest = doc.partition("\n\n")
+    return "\n".join([first, "", *lines, "", rest])
 
 
 def _op_class(name, function, entry):
