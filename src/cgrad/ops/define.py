@@ -102,7 +102,7 @@ def public(function=None, *, method=True, name=None):
     """
     if function is None:
         return lambda f: public(f, method=method, name=name)
-    parameters = inspect.signature(function).parameters
+    parameters = _parameters(function)
     renames = {other: p for p in parameters for other in aliases.KEYWORDS.get(p, ()) if other not in parameters}
     door = core.make_door(function, renames)
     door.__name__ = door.__qualname__ = name or function.__name__
@@ -135,8 +135,14 @@ def _rules(entry, vjp, fused):
     return [None if f is None else _rule(entry, f, text) for f, text in zip(functions, texts)]
 
 
+def _parameters(function):
+    """The names of a Python function's parameters; inspect.signature would cost a tenth of the import time."""
+    code = function.__code__
+    return code.co_varnames[:code.co_argcount + code.co_kwonlyargcount]
+
+
 def _rule(entry, function, fused):
-    arguments = [_source(entry, name) for name in inspect.signature(function).parameters]
+    arguments = [_source(entry, name) for name in _parameters(function)]
     if fused is None:
         return core.make_rule(function, arguments)
     if fused == "g":
