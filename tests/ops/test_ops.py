@@ -229,6 +229,24 @@ def test_second_derivatives(row):
         check_second_order(row, sample, rng)
 
 
+@by_name([r for r in ELEMENTWISE if r.second and sum(isinstance(a, Draw) for a in r.samples[1].args) == 1])
+def test_third_derivatives_of_both_modes_agree(row):
+    """Three times backward, three times forward; nothing but the rules themselves is common to the two ways."""
+    x = cg.tensor(row.samples[1].args[0].make(rng_for(row, 5)), requires_grad=True)
+    backward = row.call(x)
+    for _ in range(3):
+        if not backward.requires_grad:
+            backward = cg.zeros_like(x)
+            break
+        (backward,) = cg.autograd.grad(backward.sum(), (x,), create_graph=True)
+    ones = cg.ones_like(x.detach())
+
+    def pushed(function):
+        return lambda t: cg.func.jvp(function, (t,), (ones,))[1]
+    forward = pushed(pushed(pushed(row.call)))(x.detach())
+    close(forward, array(backward), row, 1e-11, 1e-11)
+
+
 @by_name(DIFFERENTIABLE)
 def test_fused_rules_equal_the_written_ones(row):
     """Under create_graph the engine runs the Python rule, otherwise the kernel, if there is one."""

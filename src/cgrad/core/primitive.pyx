@@ -32,6 +32,11 @@ cdef class Primitive:
         """For each input whether its rule has a fused kernel."""
         return tuple(rule is not None and ((<Rule>rule).fused is not None or (<Rule>rule).passes_gradient) for rule in self.rules)
 
+    @property
+    def result_name(self):
+        """dtype of an elementwise result: "same", "float" or "bool"."""
+        return ("same", "float", "bool")[self.result]
+
     def supports(self, dtype):
         """Whether there is a loop for the dtype."""
         return self.loops[(<DType>dtype).id] != NULL

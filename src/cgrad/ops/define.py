@@ -78,7 +78,7 @@ def define(name, *, vjp=None, kind=OTHER, jvp=None, fused=None, kernel=None, for
     else:
         rules, whole = _rules(entry, vjp, fused), None
     function = apply.finish_primitive(entry, rules, whole, None if jvp is None else _rule(entry, jvp, None), extended)
-    function.__doc__ = doc if doc is None else inspect.cleandoc(doc)
+    function.__doc__ = doc if doc is None else _document(entry, inspect.cleandoc(doc), result)
     function.__module__ = "cgrad"
     function.op = _op_class(name, function, entry)
     if kernel is not None:
@@ -103,7 +103,7 @@ def public(function=None, *, method=True, name=None):
     """
     if function is None:
         return lambda f: public(f, method=method, name=name)
-    parameters = inspect.signature(function).parameters
+    parameters = _parameters(function)
     renames = {other: p for p in parameters for other in aliases.KEYWORDS.get(p, ()) if other not in parameters}
     door = apply.make_door(function, renames)
     door.__name__ = door.__qualname__ = name or function.__name__
@@ -136,8 +136,14 @@ def _rules(entry, vjp, fused):
     return [None if f is None else _rule(entry, f, text) for f, text in zip(functions, texts)]
 
 
+def _parameters(function):
+    """The names of a Python function's parameters; inspect.signature would cost a tenth of the import time."""
+    code = function.__code__
+    return code.co_varnames[:code.co_argcount + code.co_kwonlyargcount]
+
+
 def _rule(entry, function, fused):
-    arguments = [_source(entry, name) for name in inspect.signature(function).parameters]
+    arguments = [_source(entry, name) for name in _parameters(function)]
     if fused is None:
         return core.make_rule(function, arguments)
     if fused == "g":
@@ -165,6 +171,24 @@ def _source(entry, name):
             return sources[source], names.index(name[len(prefix):])
     raise ValueError(f"{entry.name}: a rule names {name!r}, which is neither g, out, an input {names}, an option {entry.option_names}, "
                      "nor shape_, dtype_ or t (tangent) of an input")
+
+
+def _document(entry, doc, result):
+    """The docstring of an elementwise function: its own words, with what all of them share put in after the first line."""
+    if not entry.elementwise or "Parameters\n---" in doc:
+        return doc
+    names = ["condition", ", ".join(entry.input_names[1:])] if entry.input_names[0] == "condition" else [", ".join(entry.input_names)]
+    lines = ["Parameters", "----------"]
+    for name in names:
+        lines += [f"{name} : Tensor, array or number", "    True or not 0 where the first value is taken." if name == "condition" else
+                  "    Shapes broadcast, dtypes promote; a Python number takes the dtype of the tensor it meets." if "," in name else
+                  "    Of any shape."]
+    dtype = {"float": "The dtype of the operands; integers and bools give the default float.", "bool": "bool."}
+    lines += ["", "Returns", "-------", "Tensor", "    " + dtype.get(result or entry.result_name, "The dtype of the operands.")]
+    if entry.n_inputs > 1:
+        lines += ["", "Raises", "------", "ValueError", "    If the shapes do not broadcast."]
+    first, _, rest = doc.partition("\n\n")
+    return "\n".join([first, "", *lines, "", rest])
 
 
 def _op_class(name, function, entry):
