@@ -20,7 +20,7 @@ from cgrad.core.primitive cimport (
 )
 from cgrad.core.storage cimport Storage
 from cgrad.core.tape cimport (
-    FREED, FRESH, NODE_DIMS, Node, Rest, free_node, grad_enabled, node_edge, node_edge_output, node_rest, node_shape, set_grad_mode, track_graph,
+    FREED, FRESH, NODE_DIMS, Node, Rest, free_node, is_tracked, node_edge, node_edge_output, node_rest, node_shape, set_grad_mode, track, track_graph,
 )
 from cgrad.core.tensor cimport (
     CONTIGUOUS, DUAL, REQUIRES_GRAD, Tensor, alias_tensor, cast_tensor, copy_into, copy_tensor, empty_tensor, launch,
@@ -330,6 +330,8 @@ cdef Tensor connect(Node node, Tensor saved, int output):
         x.node = node
         x.output_number = output
         x.flags |= REQUIRES_GRAD
+        if is_tracked(node):
+            track(x)
     return x
 
 
@@ -725,6 +727,7 @@ def add_hook(Tensor x, function):
     else:
         hooks = node_rest(x.node).hooks
         track_graph(x.node)          # the function may hold tensors made from x
+        track(x)
     entry = [x.output_number, function]
 
     def remove():

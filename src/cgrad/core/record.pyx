@@ -57,6 +57,7 @@ cdef Node record(Primitive p, PyObject** inputs, int n, Tensor out, tuple option
             edge = x.node
             if is_tracked(edge):
                 track(node)      # a cycle through an earlier node can come back through this one
+                track(x)
         else:
             edge = x
         if i == 0:
@@ -82,6 +83,8 @@ cdef Node record(Primitive p, PyObject** inputs, int n, Tensor out, tuple option
             node.version_out = out.storage.version
         out.node = node
         out.flags |= REQUIRES_GRAD
+        if is_tracked(node):
+            track(out)
     return node
 
 
@@ -180,6 +183,8 @@ cdef int attach_results(Primitive p, Node node, tuple results) except -1:
                 x.node = node
                 x.output_number = k
                 x.flags |= REQUIRES_GRAD
+                if is_tracked(node):
+                    track(x)
         else:
             rest.shapes.append((FLOAT64, ()))
         k += 1
@@ -228,6 +233,7 @@ def record_custom(call, tuple inputs, result):
                 out.node = node
                 out.output_number = k
                 out.flags |= REQUIRES_GRAD
+                track(out)
             value = out
         elif k > 0:
             rest.shapes.append((FLOAT64, ()))
@@ -243,6 +249,7 @@ def connected(Tensor x, Node node, int output):
     out.node = node
     out.output_number = output
     out.flags |= REQUIRES_GRAD
+    track(out)
     return out
 
 

@@ -41,6 +41,7 @@ cdef class Node:
     cdef int n_inputs, n_outputs
     cdef int edge_output0, edge_output1    # which result of edge0/edge1 the input was
     cdef int state                 # FRESH or FREED
+    cdef bint walked               # it and all that lies behind it is seen by the cyclic collector
     cdef int out_dtype, out_rank   # of the first result
     cdef Py_ssize_t out_dims[NODE_DIMS]
     cdef Py_ssize_t* out_more      # its shape where out_rank > NODE_DIMS, on the heap
@@ -59,6 +60,6 @@ cdef int node_edge_output(Node node, int i)
 cdef Rest node_rest(Node node)                            # made on demand
 cdef void free_node(Node node) noexcept                   # drop saved values and edges; a later backward is an error
 cdef void track(object x) noexcept                        # let the cyclic collector see an object that it was told to ignore
-cdef int track_graph(Node node) except -1                 # the same for a node and all that lies behind it
+cdef int track_graph(Node node) except -1                 # the same for a node, what it saved, and all that lies behind it
 cdef bint is_tracked(object x) noexcept
 cdef void untrack(object x) noexcept

@@ -3,8 +3,8 @@
 A node keeps the edges to the nodes (or leaf tensors) its inputs came from, the values its rules name with the storage version
 they had, and the shape of its result.  It never keeps the result tensor itself, so a graph of ordinary nodes has no cycle and is
 freed by reference counts alone.  The cyclic collector would walk a large graph over and over (890 ns an operation instead of 150 to
-230 in a chain of a million), so nodes are untracked until something makes a cycle possible: a user's Op, a backward with
-create_graph.  Long chains are freed without recursion (the trashcan).  Needs the GIL, but for the mode switch.
+230 in a chain of a million), so nodes, and tensors made by operations, are untracked until something makes a cycle possible: a user's
+Op, a hook, a gradient with a graph; from there on, what is computed from them is tracked, too.  Long chains are freed without recursion (the trashcan).  Needs the GIL, but for the mode switch.
 Next: engine.pyx, which walks nodes back; primitive.pyx, which makes them.
 """
 cimport cython
@@ -36,6 +36,7 @@ cdef extern from "Python.h":
     void PyObject_GC_Track(void* x)
     void PyObject_GC_UnTrack(void* x)
     int PyObject_GC_IsTracked(PyObject* x)
+    int PyObject_IS_GC(PyObject* x)
 
 
 cdef bint grad_enabled() noexcept nogil:
@@ -114,18 +115,28 @@ cdef bint is_tracked(object x) noexcept:
 
 
 cdef int track_graph(Node node) except -1:
-    # Stops at nodes that are tracked already: tracking is passed on to later nodes, and this walk reaches all earlier ones.
     cdef list stack = [node]
     cdef int i
     while stack:
         node = <Node>stack.pop()
-        if PyObject_GC_IsTracked(<PyObject*>node):
+        if node.walked:
             continue
-        PyObject_GC_Track(<void*>node)
+        node.walked = True
+        track(node)
         for i in range(node.n_inputs):
             edge = node_edge(node, i)
             if isinstance(edge, Node):
                 stack.append(edge)
+            elif edge is not None:
+                track(edge)
+        for value in node.saved_tensors:
+            track_value(value)
+    return 0
+
+
+cdef int track_value(object value) except -1:
+    if PyObject_IS_GC(<PyObject*>value):
+        track(value)
     return 0
 
 

@@ -20,7 +20,7 @@ from cgrad.core.dtype cimport (
     DType, ITEMSIZE, KIND, KIND_FLOAT, dtype_object,
 )
 from cgrad.core.storage cimport Storage, new_storage
-from cgrad.core.tape cimport Node, Rest, node_rest, set_grad_mode, strict_rule, track_graph
+from cgrad.core.tape cimport Node, Rest, node_rest, set_grad_mode, strict_rule, track, track_graph, untrack
 from cgrad.kernels.dispatch cimport cast_loop
 from cgrad.kernels.iterate cimport run_elementwise
 from cgrad.kernels.table cimport (
@@ -107,6 +107,7 @@ cpdef register_method(str name, object function):
 cdef str FORMATS = "?BbhiqfdX"
 
 
+@cython.freelist(512)
 cdef class Tensor:
     """An n-dimensional array that remembers how it was made.
 
@@ -718,6 +719,13 @@ def rows(Tensor x):
 
 
 # ---------------------------------------------------------------------- makers
+cdef inline Tensor blank():
+    """A tensor without layout, unseen by the cyclic collector: it refers to storage, earlier nodes and its base only (see tape.pyx)."""
+    cdef Tensor x = Tensor.__new__(Tensor)
+    untrack(x)
+    return x
+
+
 cdef inline int set_rank(Tensor x, int rank) except -1:
     x.rank = rank
     if rank <= INLINE_DIMS:
@@ -764,7 +772,7 @@ cdef int too_large(int rank, const Py_ssize_t* shape, int dtype) except -1:
 
 
 cdef Tensor empty_tensor(int dtype, int rank, const Py_ssize_t* shape):
-    cdef Tensor x = Tensor.__new__(Tensor)
+    cdef Tensor x = blank()
     cdef Py_ssize_t count = 1, nbytes, occupied = 1
     cdef int i
     set_rank(x, rank)
@@ -788,7 +796,7 @@ cdef Tensor empty_like(Tensor x, int dtype):
     cdef Tensor out
     if not x.flags & CONTIGUOUS:
         return empty_tensor(dtype, x.rank, x.dims)
-    out = Tensor.__new__(Tensor)
+    out = blank()
     share_layout(out, x)
     out.dtype_id = dtype
     out.flags = CONTIGUOUS
@@ -812,7 +820,7 @@ cdef bint c_contiguous(int rank, const Py_ssize_t* shape, const Py_ssize_t* stri
 
 
 cdef Tensor storage_tensor(Storage storage, char* data, int dtype, int rank, const Py_ssize_t* shape, const Py_ssize_t* strides):
-    cdef Tensor x = Tensor.__new__(Tensor)
+    cdef Tensor x = blank()
     cdef int i
     set_rank(x, rank)
     x.count = 1
@@ -840,7 +848,7 @@ cdef void become_view(Tensor x, Tensor base) noexcept:
 
 
 cdef Tensor alias_tensor(Tensor x):
-    cdef Tensor out = Tensor.__new__(Tensor)
+    cdef Tensor out = blank()
     share_layout(out, x)
     out.dtype_id = x.dtype_id
     out.flags = x.flags & CONTIGUOUS
@@ -946,6 +954,8 @@ cdef int set_gradient(Tensor x, Tensor g) except -1:
     x.gradient = g
     if g.node is not None:
         track_graph(g.node)          # x.grad -> its node -> ... -> x may be a cycle
+        track(x)
+        track(g)
     return 0
 
 
@@ -953,6 +963,7 @@ cdef int set_extra(Tensor x, str key, object value) except -1:
     if x.extra is None:
         x.extra = {}
     (<dict>x.extra)[key] = value
+    track(x)
     return 0
 
 
