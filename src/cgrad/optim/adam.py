@@ -1,9 +1,8 @@
 """Adam and AdamW."""
 from __future__ import annotations
 
-import math
-
-import cgrad as cg
+from cgrad.core.forward.optim import adam_step
+from cgrad.ops.creation import zeros_like
 from cgrad.optim.optimizer import Optimizer
 
 __all__ = ["Adam", "AdamW"]
@@ -60,34 +59,18 @@ class Adam(Optimizer):
         self._require(group, "betas", len(group["betas"]) == 2 and all(0 <= beta < 1 for beta in group["betas"]))
 
     def update(self, group):
-        lr, eps, decay = group["lr"], group["eps"], group["weight_decay"]
-        beta1, beta2 = group["betas"]
-        for p in group["params"]:
-            g = p.grad
-            if g is None:
-                continue
-            state = self.state[p]
+        amsgrad = group["amsgrad"]
+        params = [p for p in group["params"] if p.grad is not None]
+        states = [self.state[p] for p in params]
+        for p, state in zip(params, states):
             if not state:
-                state["step"] = 0
-                state["exp_avg"] = cg.zeros_like(p)
-                state["exp_avg_sq"] = cg.zeros_like(p)
-            if group["amsgrad"] and "max_exp_avg_sq" not in state:
-                state["max_exp_avg_sq"] = cg.zeros_like(p)
-            if group["maximize"]:
-                g = -g
-            if decay:
-                if self._decoupled:
-                    p.mul_(1 - lr * decay)
-                else:
-                    g = g + p * decay
-            state["step"] = t = state["step"] + 1
-            m = state["exp_avg"].mul_(beta1).add_(g * (1 - beta1))
-            v = state["exp_avg_sq"].mul_(beta2).add_(g * g * (1 - beta2))
-            if group["amsgrad"]:
-                largest = state["max_exp_avg_sq"]
-                v = largest.copy_(cg.maximum(largest, v))
-            root = cg.sqrt(v) / math.sqrt(1 - beta2 ** t) + eps
-            p.sub_(m / root * (lr / (1 - beta1 ** t)))
+                state.update(step=0, exp_avg=zeros_like(p), exp_avg_sq=zeros_like(p))
+            if amsgrad and "max_exp_avg_sq" not in state:
+                state["max_exp_avg_sq"] = zeros_like(p)
+            state["step"] += 1
+        adam_step(params, [p.grad for p in params], [s["exp_avg"] for s in states], [s["exp_avg_sq"] for s in states],
+                  [s["max_exp_avg_sq"] for s in states] if amsgrad else None, [s["step"] for s in states], group["lr"], *group["betas"],
+                  group["eps"], group["weight_decay"], group["maximize"], self._decoupled)
 
 
 class AdamW(Adam):

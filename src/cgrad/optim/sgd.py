@@ -1,6 +1,7 @@
 """Stochastic gradient descent."""
 from __future__ import annotations
 
+from cgrad.core.forward.optim import sgd_step
 from cgrad.optim.optimizer import Optimizer
 
 __all__ = ["SGD"]
@@ -54,21 +55,11 @@ class SGD(Optimizer):
                              f"and dampening={group['dampening']}")
 
     def update(self, group):
-        lr, momentum, decay = group["lr"], group["momentum"], group["weight_decay"]
-        for p in group["params"]:
-            g = p.grad
-            if g is None:
-                continue
-            if group["maximize"]:
-                g = -g
-            if decay:
-                g = g + p * decay
-            if momentum:
-                state = self.state[p]
-                buffer = state.get("momentum_buffer")
-                if buffer is None:
-                    buffer = state["momentum_buffer"] = g.detach().clone()
-                else:
-                    buffer.mul_(momentum).add_(g * (1 - group["dampening"]))
-                g = g + buffer * momentum if group["nesterov"] else buffer
-            p.sub_(g * lr)
+        momentum = group["momentum"]
+        params = [p for p in group["params"] if p.grad is not None]
+        buffers = [self.state[p].get("momentum_buffer") for p in params] if momentum else None
+        sgd_step(params, [p.grad for p in params], buffers, group["lr"], momentum, group["dampening"], group["nesterov"],
+                 group["weight_decay"], group["maximize"])
+        if momentum:
+            for p, buffer in zip(params, buffers):
+                self.state[p]["momentum_buffer"] = buffer
