@@ -8,7 +8,7 @@ import pytest
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "cgrad"
 RANK = {"kernels": 0, "core": 1, "ops": 2, "autograd": 3, "func": 3, "nn": 4, "optim": 4, "data": 4}
 MAX_LINES = 700                     # of code: docstrings, comments and blank lines are not counted
-LONGER = {"core/primitive.pyx": 900}
+LONGER = {"core/primitive.pyx": 1000}
 
 FILES = sorted(p for p in SOURCE.rglob("*") if p.suffix in (".py", ".pyx", ".pxd", ".pxi"))
 IMPORT = re.compile(r"^\s*(?:from\s+(?P<source>[.\w]+)\s+c?import\s+(?P<names>.*)|c?import\s+(?P<modules>[\w., ]+))")

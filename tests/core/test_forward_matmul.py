@@ -47,7 +47,7 @@ def test_dtypes_are_promoted():
     assert got.dtype == np.float64 and np.all(got == 3)
 
 
-@pytest.mark.parametrize("shapes, text", [
+@pytest.mark.parametrize(("shapes", "text"), [
     (((2, 3), (4, 5)), r"matmul: last axis of x \(3\) must equal second-last axis of y \(4\); got shapes \(2, 3\) and \(4, 5\)"),
     (((2, 3), (4,)), r"matmul: last axis of x \(3\) must equal the axis of y \(4\); got shapes \(2, 3\) and \(4,\)"),
     (((2, 2, 3), (5, 3, 4)), r"matmul: batch axes of x \(2\) and y \(5\) must be equal or 1; got shapes \(2, 2, 3\) and \(5, 3, 4\)"),

@@ -21,7 +21,7 @@ def close(got, want):
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
-@pytest.mark.parametrize("momentum, dampening, nesterov", [(0, 0, False), (0.9, 0, False), (0.9, 0.25, False), (0.9, 0, True)])
+@pytest.mark.parametrize(("momentum", "dampening", "nesterov"), [(0, 0, False), (0.9, 0, False), (0.9, 0.25, False), (0.9, 0, True)])
 @pytest.mark.parametrize("decay", [0, 0.1])
 @pytest.mark.parametrize("maximize", [False, True])
 def test_sgd(dtype, momentum, dampening, nesterov, decay, maximize):
@@ -48,7 +48,7 @@ def test_sgd(dtype, momentum, dampening, nesterov, decay, maximize):
 
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("beta1", [0.9, 0.3])
-@pytest.mark.parametrize("decay, decoupled, amsgrad, maximize", list(itertools.product([0, 0.1], [False, True], [False, True], [False, True])))
+@pytest.mark.parametrize(("decay", "decoupled", "amsgrad", "maximize"), list(itertools.product([0, 0.1], [False, True], [False, True], [False, True])))
 def test_adam(dtype, beta1, decay, decoupled, amsgrad, maximize):
     p, *grads = samples(dtype)
     t = dtype

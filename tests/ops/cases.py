@@ -111,9 +111,9 @@ binary("power", np.power, x=(0.5, 2.0), y=(-2.0, 2.0), integers=(),
 row("power", np.power, [Sample(Draw((3,), -2.0, -0.5), n) for n in (0, 1, 2, 3, -1, -2, 5)] + [Sample(Draw((3,), 0.5, 2.0), 0.5)])
 row("float_power", np.float_power, [Sample(Draw((3,), 0.5, 2.0), Draw((2, 1))), Sample(Draw((3,), 0.5, 2.0), 3)], own_dtype=True)
 binary("floor_divide", np.floor_divide, x=(0.1, 0.9), y=(1.1, 1.9), second=False, numbers=False)
-binary("remainder", np.remainder, x=(0.6, 0.9), y=(0.41, 0.55), numbers=False,
+binary("remainder", np.remainder, x=(0.6, 0.8), y=(0.45, 0.55), numbers=False,
        special=[((-7.0, 2.0), 1.0, (1.0, 4.0)), ((7.0, -2.0), -1.0, (1.0, 4.0))])
-binary("fmod", np.fmod, x=(0.6, 0.9), y=(0.41, 0.55), numbers=False,
+binary("fmod", np.fmod, x=(0.6, 0.8), y=(0.45, 0.55), numbers=False,
        special=[((-7.0, 2.0), -1.0, (1.0, 3.0)), ((7.0, -2.0), 1.0, (1.0, 3.0))])
 for _name, _reference in (("maximum", np.maximum), ("minimum", np.minimum), ("fmax", np.fmax), ("fmin", np.fmin)):
     _nan = NAN if _name.startswith("m") else 2.0
@@ -179,6 +179,8 @@ row("gelu", lambda x, approximate: 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (
 unary("silu", lambda x: x * sp.expit(x), special=[((-1000.0,), 0.0, (0.0,)), ((1000.0,), 1000.0, (1.0,))])
 unary("softplus", lambda x: np.logaddexp(x, 0), special=[((-1000.0,), 0.0, (0.0,)), ((1000.0,), 1000.0, (1.0,))])
 row("softplus", lambda x, beta: np.logaddexp(x * beta, 0) / beta, [Sample(Draw((2, 3)), beta=2.0)])
+row("softplus", lambda x, beta, threshold: np.where(x * beta > threshold, x, np.logaddexp(x * beta, 0) / beta),
+    [Sample(Draw((2, 3), kinks=(0.5,)), 2.0, 1.0)])
 row("leaky_relu", lambda x, slope=0.01: np.where(x > 0, x, slope * x),
     [Sample(Draw((2, 3), kinks=(0,))), Sample(Draw((4,), kinks=(0,)), 0.2)], special=[((0.0,), 0.0, (0.01,)), ((NAN,), NAN, None)])
 row("elu", lambda x, alpha=1.0: np.where(x > 0, x, alpha * np.expm1(x)),
@@ -285,7 +287,7 @@ reduction("min", _axes(np.min), empty=False, distinct=True, integers=("int32", "
 row("amax", np.max, [Sample(Draw((2, 3), distinct=True), axis=1), Sample(Draw((2, 3), distinct=True))], second=False)
 row("amin", np.min, [Sample(Draw((2, 3), distinct=True), axis=1), Sample(Draw((2, 3), distinct=True))], second=False)
 for _name in ("argmax", "argmin"):
-    row(_name, lambda x, axis=None, keepdims=False, f=getattr(np, _name): f(x, axis=axis, keepdims=keepdims),
+    row(_name, _axes(getattr(np, _name)),
         [Sample(Draw((2, 3, 4)), axis=1), Sample(Draw((2, 3, 4)), axis=-1, keepdims=True), Sample(Draw((2, 3))), Sample(Draw(())),
          Sample(np.array([1, 3, 3])), Sample(np.array([2.0, NAN, -INF])), Sample(Draw((2, 3)), axis=None, keepdims=True)], differentiable=False)
 for _name in ("any", "all"):
@@ -379,6 +381,13 @@ row("addmm", lambda x, y, z, beta=1, alpha=1: beta * x + alpha * (y @ z),
     [Sample(Draw((2, 4)), Draw((2, 3)), Draw((3, 4))), Sample(Draw((4,)), Draw((2, 3)), Draw((3, 4)), beta=0.5, alpha=2.0)])
 row("tensordot", np.tensordot, [Sample(Draw((2, 3, 4)), Draw((3, 4, 5))), Sample(Draw((2, 3)), Draw((3, 2)), axes=((0, 1), (1, 0))),
                                Sample(Draw((2,)), Draw((3,)), axes=0), Sample(Draw((2, 3)), Draw((3,)), axes=1)])
+row("tensordot", lambda x, y, axes: np.tensordot(np.broadcast_to(x, (2, 3)), y, axes), [Sample(Draw((2, 1)), Draw((3, 2)), axes=((1,), (0,)))])
+row("einsum", lambda spec, *xs: np.einsum(spec, *xs),
+    [Sample(spec, *[Draw(shape) for shape in shapes]) for spec, *shapes in (
+        ("ij,jk->ik", (2, 3), (3, 4)), ("bij,bkj->bik", (2, 3, 4), (2, 5, 4)), ("i,j->ij", (2,), (3,)), ("ii->i", (3, 3)), ("ii", (3, 3)),
+        ("ij->", (2, 3)), ("ba", (2, 3)), ("...ij,...jk->...ik", (2, 1, 3, 2), (4, 2, 3)), ("...,...->...", (2, 1), (3,)), ("i,i->", (1,), (3,)),
+        ("nd,nn->d", (4, 2), (4, 4)), ("ij,jk,kl,lm->im", (2, 3), (3, 4), (4, 5), (5, 2)), ("i,i,i->", (3,), (3,), (3,)), (",i->i", (), (3,)),
+        ("ij,ij->ij", (0, 3), (0, 3)), ("ij,kl->", (2, 3), (3, 2)), ("abc,cd,bd->a", (2, 3, 4), (4, 5), (3, 5)))])
 row("linear", lambda x, w, b=0.0: x @ w.T + b,
     [Sample(Draw((5, 3)), Draw((4, 3)), Draw((4,))), Sample(Draw((2, 5, 3)), Draw((4, 3)), Draw((4,))), Sample(Draw((3,)), Draw((4, 3)), Draw((4,))),
      Sample(Draw((2, 3)), Draw((4, 3))), Sample(Draw((2, 3)), Draw((3,)), Draw(())), Sample(Draw((0, 3)), Draw((4, 3)), Draw((4,)))])
@@ -453,7 +462,8 @@ row("masked_fill", lambda x, mask, value: np.where(mask, value, x),
 row("argwhere", np.argwhere, [Sample(np.array([[0, 1], [2, 0]])), Sample(np.array([NAN, 0.0, -0.0]))], differentiable=False)
 row("nonzero", np.nonzero, [Sample(np.array([[0, 1], [2, 0]])), Sample(np.zeros((0, 2)))], differentiable=False)
 for _name in ("tril", "triu"):
-    row(_name, getattr(np, _name), [Sample(Draw((3, 4))), Sample(Draw((2, 4, 3)), 1), Sample(Draw((3, 3)), k=-1), Sample(Draw((3, 3)), 9), Sample(Draw((0, 2)))])
+    row(_name, getattr(np, _name), [Sample(Draw((3, 4))), Sample(Draw((2, 4, 3)), 1), Sample(Draw((3, 3)), k=-1), Sample(Draw((3, 3)), 9),
+                                    Sample(Draw((0, 2)))])
 
 # ---------------------------------------------------------------------------------------------------------------- joining
 row("concat", lambda xs, axis=0: np.concatenate(xs, axis),
@@ -474,7 +484,8 @@ row("roll", lambda x, shift, axis=None: np.roll(x, shift, axis),
     [Sample(Draw((5,)), 2), Sample(Draw((2, 3)), -1), Sample(Draw((2, 3)), (1, -4), axis=(0, 1)), Sample(Draw((2, 3)), 7, axis=1), Sample(Draw((0, 2)), 1)])
 for _name in ("repeat", "repeat_interleave"):
     row(_name, lambda x, repeats, axis=None: np.repeat(x, repeats, axis),
-        [Sample(Draw((2, 3)), 2), Sample(Draw((2, 3)), 3, axis=0), Sample(Draw((2, 3)), np.array([2, 0, 1]), axis=1), Sample(Draw((2,)), 0), Sample(Draw(()), 2)])
+        [Sample(Draw((2, 3)), 2), Sample(Draw((2, 3)), 3, axis=0), Sample(Draw((2, 3)), np.array([2, 0, 1]), axis=1), Sample(Draw((2,)), 0),
+     Sample(Draw(()), 2)])
 row("tile", np.tile, [Sample(Draw((2, 3)), 2), Sample(Draw((2, 3)), (2, 2)), Sample(Draw((3,)), (2, 1, 2)), Sample(Draw((3,)), 0), Sample(Draw(()), (2,))])
 row("pad", lambda x, widths, mode="constant", **options: np.pad(x, widths, mode, **options),
     [Sample(Draw((2, 3)), 1), Sample(Draw((2, 3)), ((1, 0), (0, 2)), constant_values=1.5), Sample(Draw((4,)), (1, 2)), Sample(Draw((0,)), 1)] +

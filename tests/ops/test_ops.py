@@ -1,4 +1,5 @@
 """Every row of cases.py against NumPy, finite differences, the other mode, and itself in other layouts and dtypes."""
+import functools
 import warnings
 import zlib
 
@@ -125,7 +126,7 @@ def test_values_agree_with_the_reference(row, dtype):
 def gradients(row, sample, values, put, cotangents, create_graph=False):
     leaves = [cg.tensor(v, requires_grad=True) for v in values]
     outs = call_cgrad(row, sample, leaves, put)
-    total = scalar(outs, [None if c is None else cg.tensor(c) for c in cotangents])
+    total = scalar(outs, cotangents_as_tensors(cotangents))
     found = cg.autograd.grad(total, leaves, create_graph=create_graph, allow_unused=True)
     return leaves, [cg.zeros_like(x) if g is None else g for x, g in zip(leaves, found)]
 
@@ -145,57 +146,105 @@ def dot(xs, ys):
     return sum(float((array(x) * array(y)).sum()) for x, y in zip(xs, ys))
 
 
+def cotangents_as_tensors(cotangents, requires_grad=False):
+    return [None if c is None else cg.tensor(c, requires_grad=requires_grad) for c in cotangents]
+
+
+def check_first_order(row, sample, rng):
+    """Backward against central differences, and forward mode against backward, along one random direction."""
+    values, put = split(sample, rng)
+    if not values:
+        return
+    outs = call_numpy(row, sample, values, put)
+    cotangents = cotangents_of(outs, rng)
+    directions = [rng.standard_normal(v.shape) for v in values]
+    leaves, found = gradients(row, sample, values, put, cotangents)
+    for x, g in zip(leaves, found):
+        assert g.shape == x.shape and g.dtype == x.dtype
+    backward = dot(found, directions)
+
+    def value(operands):
+        return sum(float((finite(o) * c).sum()) for o, c in zip(call_numpy(row, sample, operands, put), cotangents) if c is not None)
+    size = sum(np.abs(finite(o)).sum() for o in outs) + abs(backward) + 1
+    difference = directional(value, values, directions, 3e-4)
+    assert backward == pytest.approx(difference, rel=1e-8, abs=1e-9 * size * row.tolerance), f"{row.name}{sample.kwargs}"
+
+    _, tangents = cg.func.jvp(lambda *xs: call_cgrad(row, sample, xs, put), tuple(cg.tensor(v) for v in values),
+                              tuple(cg.tensor(d) for d in directions))
+    forward = sum(float((array(t) * c).sum()) for t, c in zip(as_tuple(tangents), cotangents) if c is not None)
+    assert forward == pytest.approx(backward, rel=1e-11, abs=1e-12 * size), f"{row.name}: forward mode"
+
+
 @by_name(DIFFERENTIABLE)
 def test_gradients_agree_with_central_differences_and_forward_mode(row):
     rng = rng_for(row)
     for sample in row.samples:
-        values, put = split(sample, rng)
-        if not values:
-            continue
-        outs = call_numpy(row, sample, values, put)
-        cotangents = cotangents_of(outs, rng)
-        directions = [rng.standard_normal(v.shape) for v in values]
-        leaves, found = gradients(row, sample, values, put, cotangents)
-        for x, g in zip(leaves, found):
-            assert g.shape == x.shape and g.dtype == x.dtype
-        backward = dot(found, directions)
+        check_first_order(row, sample, rng)
 
-        def value(operands):
-            return sum(float((finite(o) * c).sum()) for o, c in zip(call_numpy(row, sample, operands, put), cotangents) if c is not None)
-        size = sum(np.abs(finite(o)).sum() for o in outs) + abs(backward) + 1
-        difference = directional(value, values, directions, 1e-3)
-        assert backward == pytest.approx(difference, rel=1e-8, abs=1e-9 * size * row.tolerance), f"{row.name}{sample.kwargs}"
 
-        _, tangents = cg.func.jvp(lambda *xs: call_cgrad(row, sample, xs, put), tuple(cg.tensor(v) for v in values),
-                                  tuple(cg.tensor(d) for d in directions))
-        forward = sum(float((array(t) * c).sum()) for t, c in zip(as_tuple(tangents), cotangents) if c is not None)
-        assert forward == pytest.approx(backward, rel=1e-11, abs=1e-12 * size), f"{row.name}: forward mode"
+def check_second_order(row, sample, rng):
+    """Backward through backward against central differences of the first, and against forward through backward."""
+    values, put = split(sample, rng)
+    if not sum(v.size for v in values):
+        return
+    cotangents = cotangents_of(call_numpy(row, sample, values, put), rng)
+    along = [rng.standard_normal(v.shape) for v in values]
+    directions = [rng.standard_normal(v.shape) for v in values]
+    moved = [None if c is None else rng.standard_normal(c.shape) for c in cotangents]
+
+    leaves = [cg.tensor(v, requires_grad=True) for v in values]
+    seeds = cotangents_as_tensors(cotangents, requires_grad=True)
+    found = cg.autograd.grad(scalar(call_cgrad(row, sample, leaves, put), seeds), leaves, create_graph=True, allow_unused=True)
+    total = scalar([g for g in found if g is not None], [cg.tensor(a) for a, g in zip(along, found) if g is not None])
+    got = 0.0
+    if total is not None and total.requires_grad:
+        operands = leaves + [c for c in seeds if c is not None]
+        second = cg.autograd.grad(total, operands, allow_unused=True)
+        got = sum(float((array(s) * d).sum()) for s, d in zip(second, directions + [m for m in moved if m is not None]) if s is not None)
+
+    def slope(operands):
+        n = len(values)
+        return dot(gradients(row, sample, operands[:n], put, operands[n:])[1], along)
+    everything = values + [np.zeros(0) if c is None else c for c in cotangents]
+    steps = directions + [np.zeros(0) if m is None else m for m in moved]
+    size = sum(np.abs(array(g)).sum() for g in found if g is not None) + abs(got) + 1
+    want = directional(lambda operands: slope([None if not o.size and c is None else o for o, c in
+                                               zip(operands, values + cotangents)]), everything, steps, 3e-4)
+    assert got == pytest.approx(want, rel=1e-8, abs=1e-9 * size * row.tolerance), f"{row.name}{sample.kwargs}"
+
+    def gradient(*operands):
+        xs, cs = operands[:len(values)], iter(operands[len(values):])
+        outs = call_cgrad(row, sample, xs, put)
+        return scalar(outs, [None if c is None else next(cs) for c in cotangents])
+    primals = tuple(cg.tensor(x) for x in everything[:len(values)] + [c for c in cotangents if c is not None])
+    tangents = tuple(cg.tensor(x) for x in directions + [m for m in moved if m is not None])
+    _, pushed = cg.func.jvp(cg.func.grad(gradient, argnums=tuple(range(len(values)))), primals, tangents)
+    assert dot(as_tuple(pushed), along) == pytest.approx(got, rel=1e-10, abs=1e-11 * size), f"{row.name}: forward over backward"
 
 
 @by_name([r for r in DIFFERENTIABLE if r.second])
-def test_second_derivatives_agree_with_differences_of_first_ones(row):
+def test_second_derivatives(row):
     rng = rng_for(row, 1)
     for sample in row.samples:
-        values, put = split(sample, rng)
-        if not sum(v.size for v in values):
-            continue
-        cotangents = cotangents_of(call_numpy(row, sample, values, put), rng)
-        along = [rng.standard_normal(v.shape) for v in values]
-        directions = [rng.standard_normal(v.shape) for v in values]
+        check_second_order(row, sample, rng)
 
-        def slope(operands):
-            return dot(gradients(row, sample, operands, put, cotangents)[1], along)
-        leaves, found = gradients(row, sample, values, put, cotangents, create_graph=True)
-        total = None
-        for g, a in zip(found, along):
-            if g.requires_grad:
-                term = (g * cg.tensor(a)).sum()
-                total = term if total is None else total + term
-        second = [None] * len(leaves) if total is None else cg.autograd.grad(total, leaves, allow_unused=True)
-        got = dot([np.zeros(v.shape) if s is None else s for v, s in zip(values, second)], directions)
-        size = sum(np.abs(array(g)).sum() for g in found) + abs(got) + 1
-        want = directional(slope, values, directions, 1e-3)
-        assert got == pytest.approx(want, rel=1e-8, abs=1e-9 * size * row.tolerance), f"{row.name}{sample.kwargs}"
+
+@by_name([r for r in ELEMENTWISE if r.second and sum(isinstance(a, Draw) for a in r.samples[1].args) == 1])
+def test_third_derivatives_of_both_modes_agree(row):
+    """Three times backward, three times forward; nothing but the rules themselves is common to the two ways."""
+    x = cg.tensor(row.samples[1].args[0].make(rng_for(row, 5)), requires_grad=True)
+    backward = row.call(x)
+    for _ in range(3):
+        if not backward.requires_grad:
+            backward = cg.zeros_like(x)
+            break
+        (backward,) = cg.autograd.grad(backward.sum(), (x,), create_graph=True)
+    ones = cg.ones_like(x.detach())
+
+    def pushed(function):
+        return lambda t: cg.func.jvp(function, (t,), (ones,))[1]
+    forward = pushed(pushed(pushed(row.call)))(x.detach())
+    close(forward, array(backward), row, 1e-11, 1e-11)
 
 
 @by_name(DIFFERENTIABLE)
@@ -312,7 +361,7 @@ def test_promotion(row):
 SPECIAL = [(r, *entry) for r in ROWS for entry in r.special]
 
 
-@pytest.mark.parametrize("row, arguments, value, slopes", SPECIAL, ids=[f"{r.name}{a}" for r, a, *_ in SPECIAL])
+@pytest.mark.parametrize(("row", "arguments", "value", "slopes"), SPECIAL, ids=[f"{r.name}{a}" for r, a, *_ in SPECIAL])
 @pytest.mark.parametrize("n", [None, 1, 9])
 @pytest.mark.parametrize("written", [False, True], ids=["fused", "written"])
 def test_special_values_and_kinks(row, arguments, value, slopes, n, written):
@@ -341,7 +390,7 @@ def test_an_extreme_that_is_reached_more_than_once_shares_its_gradient():
         x = cg.tensor(np.array([data, data[::-1]]), requires_grad=True)
         function(x, axis=1).backward(cg.tensor(np.array([1.0, 10.0])))
         np.testing.assert_array_equal(array(x.grad), [[0, 0.5, 0.5, 0], [0, 5, 5, 0]])
-        _, tangent = cg.func.jvp(lambda t: function(t, axis=1), (x.detach(),), (cg.tensor(np.arange(8.0).reshape(2, 4)),))
+        _, tangent = cg.func.jvp(functools.partial(function, axis=1), (x.detach(),), (cg.tensor(np.arange(8.0).reshape(2, 4)),))
         np.testing.assert_array_equal(array(tangent), [1.5, 5.5])
 
 
@@ -457,11 +506,18 @@ ERRORS = [
     (lambda x: cg.cumsum(x), "cumulative_sum: name the axis"),
     (lambda x: cg.cumprod(x, 3), "cumulative_prod: axis 3 is out of range"),
     (lambda x: cg.diff(x, -1), "diff: n cannot be negative"),
+    (lambda x: cg.einsum("ijk->ii", x), "einsum: 'i' is twice in the result"),
+    (lambda x: cg.einsum("ijk->l", x), "einsum: 'l' of the result 'l' is in no operand"),
+    (lambda x: cg.einsum("ij->i", x), "einsum: operand 'ij' names 2 axes, but the tensor has 3"),
+    (lambda x: cg.einsum("ijk,i->i", x), "einsum: 'ijk,i->i' describes 2 operands, got 1"),
+    (lambda x: cg.einsum("ijk,i", x, x[0, :, 0]), "einsum: index 'i' has length 2 in one place and 3 in another"),
+    (lambda x: cg.einsum("i.k", x), "einsum: operand 'i.k' has a stray"),
+    (lambda x: cg.einsum(x), "einsum: needs at least one operand"),
     (lambda x: cg.broadcast_shapes((2,), (3,)), "broadcast_shapes: shapes .* do not broadcast"),
 ]
 
 
-@pytest.mark.parametrize("call, message", ERRORS, ids=[str(i) for i in range(len(ERRORS))])
+@pytest.mark.parametrize(("call", "message"), ERRORS, ids=[str(i) for i in range(len(ERRORS))])
 def test_errors_name_the_operation_and_the_values(call, message):
     with pytest.raises((TypeError, ValueError, IndexError), match=message):
         call(cg.tensor(X))

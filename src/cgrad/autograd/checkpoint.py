@@ -4,7 +4,7 @@ from __future__ import annotations
 from cgrad.core import random_count
 from cgrad.core.forward_mode import fresh, gradients, highest_level
 from cgrad.core.graph import sources
-from cgrad.core.primitive import record_custom
+from cgrad.core.record import record_custom
 from cgrad.core.tape import is_grad_enabled, latest_sequence, swap_grad_enabled
 from cgrad.core.tensor import Tensor
 from cgrad.ops.random import get_rng_state, set_rng_state

@@ -14,8 +14,9 @@ from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
 from libc.stdlib cimport free, realloc
 
 from cgrad.core.dtype cimport ITEMSIZE, KIND, KIND_FLOAT, dtype_object
+from cgrad.core.elementwise cimport compute, compute1, compute2
 from cgrad.core.primitive cimport (
-    FROM_GRADIENT, FROM_INPUT, FROM_OUT, MAX_INPUTS, NONDIFF, Primitive, Rule, call_rule, compute, compute1, compute2,
+    FROM_GRADIENT, FROM_OUT, Primitive, Rule, call_rule,
 )
 from cgrad.core.storage cimport Storage
 from cgrad.core.tape cimport (
@@ -683,7 +684,7 @@ def operation_gradients(Primitive p, tuple args, out, g):
     """The gradients of one call of a built-in operation, a tuple with one for each argument."""
     cdef Tensor y
     n = len(args)
-    from cgrad.core.primitive import call
+    from cgrad.core.apply import call
     mode = set_grad_mode(True)
     try:
         operands = []

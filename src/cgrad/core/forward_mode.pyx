@@ -17,7 +17,7 @@ from cgrad.core.tensor cimport (
     DERIVED, DUAL, REQUIRES_GRAD, Tensor, alias_tensor, same_shape, set_extra, shape_text, shape_tuple,
 )
 
-from cgrad.core import engine, primitive
+from cgrad.core import apply, engine, primitive
 
 cdef extern from *:
     """
@@ -105,7 +105,7 @@ def slow_road(Primitive p, tuple operands, tuple options):
     pairs = [unpack_dual(x, level) for x in operands]
     primals = tuple([a for a, _ in pairs])
     tangents = [t for _, t in pairs]
-    out = primitive.call(p, primals, options)
+    out = apply.call(p, primals, options)
     if p.kind == NONDIFF:
         return out
     return wrap(out, push(p, primals, tangents, options, out), level)
@@ -135,12 +135,12 @@ cdef object push(Primitive p, tuple primals, list tangents, tuple options, objec
         return call_rule(p.jvp, None, PyTuple_items(<PyObject*>primals), n, out, extended, n_options, None, tangents)
     if p.kind == LINEAR and not p.elementwise:
         filled = tuple([x if not isinstance(x, Tensor) else functions.zeros_like(x) if t is None else t for x, t in zip(primals, tangents)])
-        return primitive.call(p, filled, options)
+        return apply.call(p, filled, options)
     if p.kind == BILINEAR and not p.elementwise:
         total = None
         for i in range(n):
             if tangents[i] is not None:
-                term = primitive.call(p, primals[:i] + (tangents[i],) + primals[i + 1:], options)
+                term = apply.call(p, primals[:i] + (tangents[i],) + primals[i + 1:], options)
                 total = term if total is None else functions.add(total, term)
         return total
     if p.elementwise and p.joint is None:
@@ -153,7 +153,7 @@ cdef object push(Primitive p, tuple primals, list tangents, tuple options, objec
             term = call_rule(rule, tangents[i], PyTuple_items(<PyObject*>primals), n, out, extended, n_options, None, None)
             total = term if total is None else functions.add(total, term)
         return total
-    return transposed(lambda *xs: primitive.call(p, xs, options), primals, tangents)
+    return transposed(lambda *xs: apply.call(p, xs, options), primals, tangents)
 
 
 def transposed(function, tuple primals, list tangents):
@@ -243,7 +243,7 @@ cdef object marked_call(Primitive p, tuple operands, tuple options):
             (<Tensor>operand).flags &= ~<unsigned int>DERIVED
             marked.append(operand)
     try:
-        out = primitive.call(p, operands, options)
+        out = apply.call(p, operands, options)
     finally:
         for operand in marked:
             (<Tensor>operand).flags |= DERIVED
@@ -270,4 +270,4 @@ def fresh(Tensor x):
     return out
 
 
-primitive.set_slow_road(slow_road)
+apply.set_slow_road(slow_road)

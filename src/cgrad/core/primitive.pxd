@@ -1,7 +1,6 @@
-"""Primitive: the compiled table entry of an operation, and the way from a call to kernel and node."""
+"""Primitive: the compiled table entry of an operation, and its rules."""
 from cpython.object cimport PyObject
 
-from cgrad.core.tape cimport Node
 from cgrad.core.tensor cimport Tensor
 from cgrad.kernels.table cimport N_DTYPES, loop_t
 
@@ -70,12 +69,6 @@ cdef class Primitive:
     cdef readonly object function          # what recorded calls go through
 
 
-cdef object apply1(Primitive p, object x)
-cdef object apply2(Primitive p, object x, object y)
-cdef object apply3(Primitive p, object x, object y, object z)
-cdef object apply_general(Primitive p, tuple args)
-cdef Tensor compute(Primitive p, PyObject** inputs, int n)         # elementwise, unrecorded; tensors and Python numbers
-cdef Tensor compute1(Primitive p, Tensor x)
-cdef Tensor compute2(Primitive p, Tensor x, Tensor y)              # same dtype, with a loop for it
 cdef object call_rule(Rule rule, object g, PyObject** inputs, int n, object out, tuple options, int n_options, object needs,
                       object tangents)
+cdef tuple input_facts(PyObject** inputs, int n)         # (shapes, dtypes), for rules that name them

@@ -64,7 +64,7 @@ cdef inline Py_ssize_t* strides_of(Tensor x) noexcept:
     return x.dims + x.rank
 cpdef register_method(str name, object function)                                   # the layers above hang their functions onto Tensor
 
-# Operators reach the ops layer through these; primitive.pyx sets the pointers, the ops layer fills what they look up.
+# Operators reach the ops layer through these; apply.pyx and inplace.pyx set the pointers, the ops layer fills what they look up.
 cdef enum Operator:
     OP_ADD
     OP_SUBTRACT
@@ -93,4 +93,5 @@ cdef enum Operator:
 
 ctypedef object (*binary_operator_t)(int which, object x, object y)
 ctypedef object (*unary_operator_t)(int which, object x)
-cdef int set_operators(binary_operator_t binary, binary_operator_t inplace, unary_operator_t unary) except -1
+cdef int set_operators(binary_operator_t binary, unary_operator_t unary) except -1
+cdef int set_inplace_operator(binary_operator_t inplace) except -1

@@ -1,9 +1,9 @@
 """Tensor: a view of a Storage (dtype, shape, signed strides, offset) with a link to the Node that made it.
 
 Owns the layout of tensors, their Python protocol (len, bool, float, iteration, buffers, operators) and the plain makers and copies
-declared in tensor.pxd.  It knows no operation: operators go through function pointers that primitive.pyx sets, methods are hung on
+declared in tensor.pxd.  It knows no operation: operators go through function pointers that apply.pyx sets, methods are hung on
 by the layers above (`register_method`).  Everything here needs the GIL; `launch` releases it while long loops run.
-Next: primitive.pyx, the way from a call to a kernel and a node.
+Next: primitive.pyx, the entry of an operation.
 """
 cimport cython
 from cpython.buffer cimport PyBUF_FORMAT, PyBUF_ND, PyBUF_STRIDES, PyBUF_WRITABLE
@@ -56,11 +56,16 @@ cdef object text = None
 cdef object view_refresher = None
 
 
-cdef int set_operators(binary_operator_t binary, binary_operator_t inplace, unary_operator_t unary) except -1:
-    global binary_operator, inplace_operator, unary_operator
+cdef int set_operators(binary_operator_t binary, unary_operator_t unary) except -1:
+    global binary_operator, unary_operator
     binary_operator = binary
-    inplace_operator = inplace
     unary_operator = unary
+    return 0
+
+
+cdef int set_inplace_operator(binary_operator_t inplace) except -1:
+    global inplace_operator
+    inplace_operator = inplace
     return 0
 
 

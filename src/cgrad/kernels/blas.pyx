@@ -244,7 +244,7 @@ cdef int run_matmul(int dtype, Py_ssize_t n_batch, Py_ssize_t m, Py_ssize_t n, P
 
 def matmul_into(const number[:, :, :] x, const number[:, :, :] y, number[:, :, ::1] out):
     """out[b] = x[b] @ y[b] for memoryviews with any strides; a batch axis of extent 1 is used for every b."""
-    cdef Py_ssize_t b, n_batch = out.shape[0]
+    cdef Py_ssize_t b, n_batch = out.shape[0], size = sizeof(number)
     cdef int dtype
     if number is uint8_t:
         dtype = DTypeId.UINT8
@@ -267,9 +267,9 @@ def matmul_into(const number[:, :, :] x, const number[:, :, :] y, number[:, :, :
     offsets = bytearray((2 * n_batch + 1) * sizeof(Py_ssize_t))
     cdef Py_ssize_t* offset = <Py_ssize_t*> <char*> offsets
     for b in range(n_batch):
-        offset[b] = b * x.strides[0] // <Py_ssize_t> sizeof(number) if x.shape[0] > 1 else 0
-        offset[n_batch + b] = b * y.strides[0] // <Py_ssize_t> sizeof(number) if y.shape[0] > 1 else 0
+        offset[b] = b * x.strides[0] // size if x.shape[0] > 1 else 0
+        offset[n_batch + b] = b * y.strides[0] // size if y.shape[0] > 1 else 0
     run_matmul(dtype, n_batch, out.shape[1], out.shape[2], x.shape[2],
-               <char*> &x[0, 0, 0] if x.size else NULL, offset, x.strides[1] // <Py_ssize_t> sizeof(number), x.strides[2] // <Py_ssize_t> sizeof(number),
-               <char*> &y[0, 0, 0] if y.size else NULL, offset + n_batch, y.strides[1] // <Py_ssize_t> sizeof(number), y.strides[2] // <Py_ssize_t> sizeof(number),
+               <char*> &x[0, 0, 0] if x.size else NULL, offset, x.strides[1] // size, x.strides[2] // size,
+               <char*> &y[0, 0, 0] if y.size else NULL, offset + n_batch, y.strides[1] // size, y.strides[2] // size,
                <char*> &out[0, 0, 0] if out.size else NULL)

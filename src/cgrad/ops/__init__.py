@@ -3,7 +3,7 @@
 Start with elementwise.py (what an entry looks like), then define.py (what becomes of it) and op.py (the same as a class).
 """
 
-from cgrad.ops import creation, random, wiring  # noqa: F401  wiring imports every op file and connects the core to them
+from cgrad.ops import creation, random, wiring  # wiring imports every op file and connects the core to them
 from cgrad.ops.define import PUBLIC
 from cgrad.ops.op import Op
 

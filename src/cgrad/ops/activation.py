@@ -117,7 +117,8 @@ def softplus(x, beta=1.0, threshold=20.0):
     x : Tensor
     beta : float, optional
     threshold : float, optional
-        Accepted for PyTorch's sake, where the identity is used above it; here no threshold is needed.
+        Where ``beta * x`` exceeds it, the result is `x` itself, as in PyTorch.  The default, above which only rounding is
+        left, is not applied, since the formula needs none.
 
     Returns
     -------
@@ -133,7 +134,8 @@ def softplus(x, beta=1.0, threshold=20.0):
     >>> cg.softplus(cg.tensor([0.0, 100.0]))
     tensor([  0.6931, 100.0000])
     """
-    return _softplus(x) if beta == 1 else _softplus(x * beta) / beta
+    smooth = _softplus(x) if beta == 1 else _softplus(x * beta) / beta
+    return smooth if threshold >= 20 else compare.where(x * beta > threshold, x, smooth)
 
 
 # -------------------------------------------------------------------------------------------- with options, one node each
@@ -558,6 +560,11 @@ def prelu(x, weight):
     -------
     Tensor
 
+    Raises
+    ------
+    ValueError
+        If `weight` has another length.
+
     Notes
     -----
     Gradient in `x`: ``g`` where ``x > 0``, else ``g * weight``; in `weight`: ``g * min(x, 0)``.
@@ -568,6 +575,9 @@ def prelu(x, weight):
     >>> cg.prelu(cg.tensor([-1.0, 2.0]), cg.tensor([0.25]))
     tensor([-0.2500,  2.0000])
     """
+    if weight.ndim > 1 or weight.size > 1 and (x.ndim == 0 or weight.size != x.shape[min(x.ndim - 1, 1)]):
+        raise ValueError(f"prelu: weight must hold one number or one for each channel; got shape {tuple(weight.shape)} for x of "
+                         f"shape {tuple(x.shape)}")
     if weight.size == 1:
         weight = weight.reshape(())
     elif x.ndim > 2:

@@ -2,6 +2,7 @@
 
 Errors name the function, what was wrong and what would work.  Next: any of the op files, for instance reduction.py.
 """
+import itertools
 import operator
 
 from numpy.exceptions import AxisError
@@ -60,10 +61,10 @@ def several_axes(name, axis, ndim):
     if axis is None:
         return None
     if type(axis) is int:
-        axes = (one_axis(name, axis, ndim),)
+        axes = (axis if 0 <= axis < ndim else one_axis(name, axis, ndim),)
     elif isinstance(axis, (tuple, list)):
-        axes = tuple(sorted(one_axis(name, a, ndim) for a in axis))
-        for first, second in zip(axes, axes[1:]):
+        axes = tuple(sorted([one_axis(name, a, ndim) for a in axis]))
+        for first, second in itertools.pairwise(axes):
             if first == second:
                 raise ValueError(f"{name}: axis {first} is named twice in {tuple(axis)} (the tensor has {ndim} axes)")
     else:
@@ -79,7 +80,7 @@ def shape_tuple(name, shape, more=()):
         shape = shape.tolist()
     elif not isinstance(shape, (tuple, list)):
         shape = (shape,)
-    return tuple(n if type(n) is int else whole_number(name, "a length", n) for n in shape)
+    return tuple([n if type(n) is int else whole_number(name, "a length", n) for n in shape])
 
 
 def kept_shape(shape, axes):

@@ -8,6 +8,7 @@ The kind gives forward mode.  Next: arithmetic.py, the first entries; op.py, the
 import inspect
 import re
 
+from cgrad.core import apply
 from cgrad.core import primitive as core
 from cgrad.core.tensor import register_method
 from cgrad.ops import aliases
@@ -76,15 +77,15 @@ def define(name, *, vjp=None, kind=OTHER, jvp=None, fused=None, kernel=None, for
         rules, whole = [], _rule(entry, getattr(vjp, "rule", vjp), None)
     else:
         rules, whole = _rules(entry, vjp, fused), None
-    function = core.finish_primitive(entry, rules, whole, None if jvp is None else _rule(entry, jvp, None), extended)
-    function.__doc__ = doc if doc is None else inspect.cleandoc(doc)
+    function = apply.finish_primitive(entry, rules, whole, None if jvp is None else _rule(entry, jvp, None), extended)
+    function.__doc__ = doc if doc is None else _document(entry, inspect.cleandoc(doc), result)
     function.__module__ = "cgrad"
     function.op = _op_class(name, function, entry)
     if kernel is not None:
         function.__signature__ = inspect.Signature(
             [inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in entry.input_names])
     if symbol is not None:
-        core.set_operator(symbol, function)
+        apply.set_operator(symbol, function)
     if public:
         publish(name, function, method)
     return function
@@ -102,9 +103,9 @@ def public(function=None, *, method=True, name=None):
     """
     if function is None:
         return lambda f: public(f, method=method, name=name)
-    parameters = inspect.signature(function).parameters
+    parameters = _parameters(function)
     renames = {other: p for p in parameters for other in aliases.KEYWORDS.get(p, ()) if other not in parameters}
-    door = core.make_door(function, renames)
+    door = apply.make_door(function, renames)
     door.__name__ = door.__qualname__ = name or function.__name__
     door.__doc__ = function.__doc__
     door.__module__ = "cgrad"
@@ -123,7 +124,7 @@ def publish(name, function, method=True):
 
 def set_symbol(symbol, function):
     """Let an operator of Tensor call a function."""
-    core.set_operator(symbol, function)
+    apply.set_operator(symbol, function)
 
 
 def _rules(entry, vjp, fused):
@@ -135,8 +136,14 @@ def _rules(entry, vjp, fused):
     return [None if f is None else _rule(entry, f, text) for f, text in zip(functions, texts)]
 
 
+def _parameters(function):
+    """The names of a Python function's parameters; inspect.signature would cost a tenth of the import time."""
+    code = function.__code__
+    return code.co_varnames[:code.co_argcount + code.co_kwonlyargcount]
+
+
 def _rule(entry, function, fused):
-    arguments = [_source(entry, name) for name in inspect.signature(function).parameters]
+    arguments = [_source(entry, name) for name in _parameters(function)]
     if fused is None:
         return core.make_rule(function, arguments)
     if fused == "g":
@@ -164,6 +171,24 @@ def _source(entry, name):
             return sources[source], names.index(name[len(prefix):])
     raise ValueError(f"{entry.name}: a rule names {name!r}, which is neither g, out, an input {names}, an option {entry.option_names}, "
                      "nor shape_, dtype_ or t (tangent) of an input")
+
+
+def _document(entry, doc, result):
+    """The docstring of an elementwise function: its own words, with what all of them share put in after the first line."""
+    if not entry.elementwise or "Parameters\n---" in doc:
+        return doc
+    names = ["condition", ", ".join(entry.input_names[1:])] if entry.input_names[0] == "condition" else [", ".join(entry.input_names)]
+    lines = ["Parameters", "----------"]
+    for name in names:
+        lines += [f"{name} : Tensor, array or number", "    True or not 0 where the first value is taken." if name == "condition" else
+                  "    Shapes broadcast, dtypes promote; a Python number takes the dtype of the tensor it meets." if "," in name else
+                  "    Of any shape."]
+    dtype = {"float": "The dtype of the operands; integers and bools give the default float.", "bool": "bool."}
+    lines += ["", "Returns", "-------", "Tensor", "    " + dtype.get(result or entry.result_name, "The dtype of the operands.")]
+    if entry.n_inputs > 1:
+        lines += ["", "Raises", "------", "ValueError", "    If the shapes do not broadcast."]
+    first, _, rest = doc.partition("\n\n")
+    return "\n".join([first, "", *lines, "", rest])
 
 
 def _op_class(name, function, entry):

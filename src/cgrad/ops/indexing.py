@@ -5,7 +5,7 @@ gradient.  Keys and indices are checked completely before anything is read or wr
 """
 import builtins
 
-from cgrad.core import primitive as core
+from cgrad.core import inplace as core
 from cgrad.core.forward import index as forward
 from cgrad.core.tensor import register_method
 from cgrad.ops.arguments import as_tensor, one_axis, whole_number

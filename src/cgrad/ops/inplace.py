@@ -4,7 +4,8 @@ Outside the graph they write into the memory and bump its version.  Inside, the 
 its value and history; writes through views reach the base (strided.py).  Next: wiring.py.
 """
 
-from cgrad.core import primitive
+from cgrad.core import inplace as core
+from cgrad.core import record
 from cgrad.core.forward import copy as forward
 from cgrad.core.tape import is_grad_enabled
 from cgrad.core.tensor import Tensor, register_method
@@ -46,9 +47,9 @@ def copy_(x, source):
     tensor([1., 2.])
     """
     source = as_tensor("copy_", source)
-    primitive.check_inplace_target(x, "copy_", source)
+    core.check_inplace_target(x, "copy_", source)
     if _recording(x, source):
-        return primitive.write_inplace(x, _replace(x, source))
+        return core.write_inplace(x, _replace(x, source))
     return forward.copy(x, source.detach())
 
 
@@ -78,7 +79,7 @@ def fill_(x, value):
         if value.ndim:
             raise ValueError(f"fill_: the value must be a number or a 0-d tensor, got shape {value.shape}")
         return copy_(x, value)
-    primitive.check_inplace_target(x, "fill_")
+    core.check_inplace_target(x, "fill_")
     if _recording(x):
         return copy_(x, as_tensor("fill_", value))
     return forward.fill(x, value)
@@ -116,14 +117,14 @@ def detach_(x):
     >>> y.detach_().requires_grad
     False
     """
-    return primitive.forget_history(x)
+    return record.forget_history(x)
 
 
 def _inplace(function, name):
     def method(x, *args, **kwargs):
         if kwargs:
-            return primitive.inplace(lambda x: function(x, *args, **kwargs), x)
-        return primitive.inplace(function, x, *args)
+            return core.inplace(lambda x: function(x, *args, **kwargs), x)
+        return core.inplace(function, x, *args)
     method.__name__ = method.__qualname__ = name
     method.__doc__ = f"`{function.__name__}` written into the tensor itself, which is returned.  Gradient: that of `{function.__name__}`."
     return method

@@ -26,7 +26,8 @@ def _cut(g, axis, sizes):
 
 
 def _whole(gs, shapes, dtype):
-    """The gradients of pieces, with zeros where no gradient came."""
+    """The gradients of pieces (of one piece alone: a tensor), with zeros where no gradient came."""
+    gs = (gs,) if isinstance(gs, Tensor) else gs
     return [zeros(s, dtype=dtype) if g is None else g for g, s in zip(gs, shapes)]
 
 
@@ -42,9 +43,9 @@ def _joined_pieces(g, sizes, axis, shape_x, dtype_x):
 
 
 def _stacked_slices(g, axis, shape_x, dtype_x):
-    if not g:
+    if not shape_x[axis]:
         return zeros(shape_x, dtype=dtype_x)
-    return _stack(_whole(g, [shape_x[:axis] + shape_x[axis + 1:]] * len(g), dtype_x), axis)
+    return _stack(_whole(g, [shape_x[:axis] + shape_x[axis + 1:]] * shape_x[axis], dtype_x), axis)
 
 
 _split = define("split", forward=forward.split, inputs=("x",), options=("sizes", "axis"), vjp=_joined_pieces, kind=LINEAR, public=False)

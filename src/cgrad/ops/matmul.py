@@ -413,9 +413,12 @@ def tensordot(x, y, axes=2):
     theirs = tuple([one_axis("tensordot", axis, y.ndim) for axis in theirs])
     if len(set(ours)) != len(ours) or len(set(theirs)) != len(theirs):
         raise ValueError(f"tensordot: an axis is named twice in {ours} or {theirs}")
-    if [x.shape[i] for i in ours] != [y.shape[i] for i in theirs]:
+    if len(ours) != len(theirs) or any(x.shape[i] != y.shape[j] and 1 not in (x.shape[i], y.shape[j]) for i, j in zip(ours, theirs)):
         raise ValueError(f"tensordot: axes {ours} of shape {tuple(x.shape)} and axes {theirs} of shape {tuple(y.shape)} "
                          "differ in number or length")
+    for i, j in zip(ours, theirs):            # an axis of length 1 stretches, as in PyTorch
+        if x.shape[i] != y.shape[j]:
+            x, y = (x.sum(i, keepdims=True), y) if y.shape[j] == 1 else (x, y.sum(j, keepdims=True))
     left = tuple([i for i in range(x.ndim) if i not in ours])
     right = tuple([i for i in range(y.ndim) if i not in theirs])
     rows, columns = tuple([x.shape[i] for i in left]), tuple([y.shape[i] for i in right])

@@ -10,7 +10,7 @@ recorded.  What would make a second derivative silently wrong is an error.  Next
 import copy
 
 from cgrad.core import forward_mode, random_count, tape
-from cgrad.core.primitive import connected, is_marked, record_custom, unmark
+from cgrad.core.record import connected, is_marked, record_custom, unmark
 from cgrad.core.tensor import Tensor
 
 

@@ -13,7 +13,7 @@ from cgrad.core import convert
 from cgrad.core.dtype import as_dtype, get_default_dtype
 from cgrad.core.forward import fill
 from cgrad.core.forward.random import Stream
-from cgrad.core.primitive import check_inplace_target
+from cgrad.core.inplace import check_inplace_target
 from cgrad.core.tape import is_grad_enabled
 from cgrad.core.tensor import Tensor, register_method
 from cgrad.ops.creation import asarray, check_device, finish, length, like, read_size

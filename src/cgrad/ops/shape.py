@@ -8,7 +8,7 @@ import math
 
 from cgrad.core.forward import shape as forward
 from cgrad.core.tensor import register_method
-from cgrad.ops.arguments import as_tensor, one_axis, several_axes, shape_tuple, whole_number
+from cgrad.ops.arguments import as_tensor, one_axis, several_axes, shape_tuple
 from cgrad.ops.define import LINEAR, define, public
 
 _reshape = define("reshape", forward=forward.reshape, inputs=("x",), options=("shape",),
@@ -68,7 +68,8 @@ def reshape(x, shape, *more, copy=None):
             [3, 4, 5]])
     """
     x = as_tensor("reshape", x)
-    shape = shape_tuple("reshape", shape, more)
+    if more or type(shape) is not tuple:
+        shape = shape_tuple("reshape", shape, more)
     if copy:
         return _reshape(x.clone(), shape)
     if copy is False:
@@ -667,7 +668,9 @@ def broadcast_to(x, shape, *more):
     tensor([[1, 2],
             [1, 2]])
     """
-    return _broadcast_to(as_tensor("broadcast_to", x), shape_tuple("broadcast_to", shape, more))
+    if more or type(shape) is not tuple:
+        shape = shape_tuple("broadcast_to", shape, more)
+    return _broadcast_to(as_tensor("broadcast_to", x), shape)
 
 
 @public(method=True)

@@ -5,7 +5,7 @@ The view, and every other view of that base, takes its own history anew from the
 core.forward.copy.layout_in_base gives.  Next: inplace.py.
 """
 
-from cgrad.core import primitive, tensor
+from cgrad.core import record, tensor
 from cgrad.core.forward import copy as forward
 from cgrad.ops.creation import zeros
 from cgrad.ops.define import LINEAR, define
@@ -23,14 +23,14 @@ def write_view(view, value):
     base, layout = forward.base_of(view), forward.layout_in_base(view)
     written = _put(base, value, layout)
     forward.copy(view, value.detach())
-    primitive.take_history(base, written, True)
+    record.take_history(base, written, True)
     refresh_view(view)
     return view
 
 
 def refresh_view(view):
     """Take the history of a view anew from its base."""
-    primitive.take_history(view, _take(forward.base_of(view), forward.layout_in_base(view)), False)
+    record.take_history(view, _take(forward.base_of(view), forward.layout_in_base(view)), False)
 
 
 tensor.set_view_refresher(refresh_view)

@@ -3,9 +3,10 @@
 from types import SimpleNamespace
 
 from cgrad import printing
-from cgrad.core import convert, engine, forward_mode, primitive, tensor
+from cgrad import core
+from cgrad.core import convert, engine, forward_mode, tensor
 from cgrad.ops import (  # noqa: F401
-    activation, arithmetic, casting, compare, creation, elementwise, indexing, inplace, joining, matmul, methods, random, reduction, scan,
+    activation, arithmetic, casting, compare, creation, einsum, elementwise, indexing, inplace, joining, matmul, methods, random, reduction, scan,
     shape, softmax, strided,
 )
 
@@ -21,7 +22,7 @@ engine.set_engine_functions(arithmetic.add.primitive.function, casting._cast, _s
 forward_mode.set_forward_functions(SimpleNamespace(
     add=arithmetic.add.primitive.function, broadcast_to=shape.broadcast_to, cast=casting._cast, zeros_like=creation.zeros_like, ones_like=creation.ones_like,
     positive=casting._clone))
-primitive.set_converter(convert.tensor_from)
-primitive.set_inplace_helpers(casting._cast, strided.write_view)
+core.elementwise.set_converter(convert.tensor_from)
+core.inplace.set_inplace_helpers(casting._cast, strided.write_view)
 tensor.set_item_access(indexing.getitem, indexing.setitem)
 tensor.set_printer(printing.text)

@@ -1,8 +1,8 @@
 """Adam and AdamW."""
 from __future__ import annotations
 
+import cgrad as cg
 from cgrad.core.forward.optim import adam_step
-from cgrad.ops.creation import zeros_like
 from cgrad.optim.optimizer import Optimizer
 
 __all__ = ["Adam", "AdamW"]
@@ -59,18 +59,21 @@ class Adam(Optimizer):
         self._require(group, "betas", len(group["betas"]) == 2 and all(0 <= beta < 1 for beta in group["betas"]))
 
     def update(self, group):
-        amsgrad = group["amsgrad"]
         params = [p for p in group["params"] if p.grad is not None]
         states = [self.state[p] for p in params]
-        for p, state in zip(params, states):
+        for p, state in zip(params, states, strict=True):
             if not state:
-                state.update(step=0, exp_avg=zeros_like(p), exp_avg_sq=zeros_like(p))
-            if amsgrad and "max_exp_avg_sq" not in state:
-                state["max_exp_avg_sq"] = zeros_like(p)
+                state["step"] = 0
+                state["exp_avg"] = cg.zeros_like(p)
+                state["exp_avg_sq"] = cg.zeros_like(p)
+            if group["amsgrad"] and "max_exp_avg_sq" not in state:
+                state["max_exp_avg_sq"] = cg.zeros_like(p)
+        largest = [state["max_exp_avg_sq"] for state in states] if group["amsgrad"] else None
+        adam_step(params, [p.grad for p in params], [state["exp_avg"] for state in states], [state["exp_avg_sq"] for state in states],
+                  largest, [state["step"] + 1 for state in states], group["lr"], *group["betas"], group["eps"], group["weight_decay"],
+                  bool(group["maximize"]), self._decoupled)
+        for state in states:
             state["step"] += 1
-        adam_step(params, [p.grad for p in params], [s["exp_avg"] for s in states], [s["exp_avg_sq"] for s in states],
-                  [s["max_exp_avg_sq"] for s in states] if amsgrad else None, [s["step"] for s in states], group["lr"], *group["betas"],
-                  group["eps"], group["weight_decay"], group["maximize"], self._decoupled)
 
 
 class AdamW(Adam):

@@ -55,11 +55,11 @@ class SGD(Optimizer):
                              f"and dampening={group['dampening']}")
 
     def update(self, group):
-        momentum = group["momentum"]
         params = [p for p in group["params"] if p.grad is not None]
+        momentum = group["momentum"]
         buffers = [self.state[p].get("momentum_buffer") for p in params] if momentum else None
-        sgd_step(params, [p.grad for p in params], buffers, group["lr"], momentum, group["dampening"], group["nesterov"],
-                 group["weight_decay"], group["maximize"])
+        sgd_step(params, [p.grad for p in params], buffers, group["lr"], momentum, group["dampening"], bool(group["nesterov"]),
+                 group["weight_decay"], bool(group["maximize"]))
         if momentum:
-            for p, buffer in zip(params, buffers):
+            for p, buffer in zip(params, buffers, strict=True):
                 self.state[p]["momentum_buffer"] = buffer

@@ -24,7 +24,8 @@ import operator
 import numpy as np
 
 from cgrad.core.convert import tensor_from
-from cgrad.core.primitive import check_inplace_target as check_target, take_history, write_inplace as write_result
+from cgrad.core.inplace import check_inplace_target as check_target, write_inplace as write_result
+from cgrad.core.record import take_history
 
 cdef extern from "Python.h":
     int PySlice_Unpack(object slice, Py_ssize_t* start, Py_ssize_t* stop, Py_ssize_t* step) except -1

@@ -24,7 +24,7 @@ cdef enum Scan:
 cdef void scan(Scan which, element* out, const element* x, const element* a, Py_ssize_t outer, Py_ssize_t n,
                Py_ssize_t inner) noexcept nogil:
     """out[i] = x[i] + out[i - 1], x[i] * out[i - 1] or x[i] + a[i] * out[i - 1], for `inner` neighbours at a time."""
-    cdef Py_ssize_t block, i, j, at
+    cdef Py_ssize_t block, i, _i, j, at
     cdef double total
     for block in range(outer):
         at = block * n * inner
@@ -42,7 +42,7 @@ cdef void scan(Scan which, element* out, const element* x, const element* a, Py_
                 continue
         for j in range(at, at + inner):
             out[j] = x[j]
-        for i in range(1, n):
+        for _i in range(1, n):
             at += inner
             if which == SUM:
                 for j in range(at, at + inner):

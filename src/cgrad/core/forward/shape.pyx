@@ -1,14 +1,17 @@
 """Views: another shape, order or direction over the same memory.
 
 Owns reshape, permute, squeeze, expand_dims, broadcast_to and flip without their derivatives.  Called by ops/shape.py with
-options already normalised (tuples of Python ints, no negative axis); everything that could read foreign memory is checked
-here once more.  Everything holds the GIL and costs nothing but a small object; only a reshape that no strides can express
-copies.  Read ops/shape.py next.
+options already normalised (tuples, no negative axis); everything that could read foreign memory is checked here once more.
+All of it holds the GIL and costs nothing but a small object; only a reshape that no strides can express copies.
+Read ops/shape.py next.
 """
 from cgrad.core.tensor cimport Tensor, contiguous_tensor, shape_of, shape_text, strides_of, view_tensor
 from cgrad.kernels.table cimport MAX_DIMS
 
 import math
+
+cdef extern from "Python.h":
+    const Py_ssize_t PY_SSIZE_T_MAX
 
 
 cdef int read_shape(str name, tuple shape, Py_ssize_t* dims) except -1:
@@ -16,25 +19,42 @@ cdef int read_shape(str name, tuple shape, Py_ssize_t* dims) except -1:
     cdef Py_ssize_t rank = len(shape), i
     if rank > MAX_DIMS:
         raise ValueError(f"{name}: at most {MAX_DIMS} axes are possible, got {rank}")
-    for i in range(rank):
-        if shape[i] < 0:
-            raise ValueError(f"{name}: an axis cannot have a negative length; got shape {shape}")
-        try:
+    try:
+        for i in range(rank):
             dims[i] = shape[i]
-        except OverflowError:
-            raise ValueError(f"{name}: shape {shape} is too large for this machine") from None
+            if dims[i] < 0:
+                raise ValueError(f"{name}: an axis cannot have a negative length; got shape {shape}")
+    except OverflowError:
+        raise ValueError(f"{name}: shape {shape} is too large for this machine") from None
+    except TypeError:
+        raise TypeError(f"{name}: a length must be an integer, got {shape[i]!r}") from None
     return <int>rank
+
+
+cdef Py_ssize_t count_of(int rank, const Py_ssize_t* dims) noexcept:
+    """The number of elements, or -1 if it does not fit."""
+    cdef Py_ssize_t count = 1
+    cdef int i
+    for i in range(rank):
+        if dims[i] == 0:
+            return 0
+    for i in range(rank):
+        if count > PY_SSIZE_T_MAX // dims[i]:
+            return -1
+        count *= dims[i]
+    return count
 
 
 cdef unsigned long long axis_bits(str name, Tensor x, tuple axes) except? 0:
     """`axes` as a set of bits; each must name one axis of `x`, and only once."""
     cdef unsigned long long bits = 0
+    cdef Py_ssize_t axis
     for axis in axes:
         if not 0 <= axis < x.rank:
             raise IndexError(f"{name}: axis {axis} is out of range for a tensor of shape {shape_text(x.rank, x.dims)}")
-        if bits >> <int>axis & 1:
+        if bits >> axis & 1:
             raise ValueError(f"{name}: axis {axis} is named twice in {axes}")
-        bits |= 1ULL << <int>axis
+        bits |= 1ULL << axis
     return bits
 
 
@@ -75,24 +95,28 @@ cdef bint strides_for(Tensor x, int rank, const Py_ssize_t* dims, Py_ssize_t* st
     return True
 
 
+cdef tuple complete(Tensor x, tuple shape):
+    """`shape` with the length that -1 stands for."""
+    at = shape.index(-1)
+    rest = math.prod(shape[:at] + shape[at + 1:])
+    if -1 in shape[at + 1:]:
+        raise ValueError(f"reshape: only one extent can be -1; got {shape}")
+    if rest == 0 and x.count == 0:
+        raise ValueError(f"reshape: -1 in {shape} could be any number, since there are no elements; name the length")
+    if rest <= 0 or x.count % rest:
+        raise ValueError(f"reshape: {x.count} elements of shape {shape_text(x.rank, x.dims)} do not fit into {shape}")
+    return shape[:at] + (x.count // rest,) + shape[at + 1:]
+
+
 def reshape(Tensor x, tuple shape):
     """`x` with another shape of as many elements; one extent may be -1.  A view wherever strides allow, else a copy."""
     cdef Py_ssize_t dims[MAX_DIMS]
     cdef Py_ssize_t strides[MAX_DIMS]
     cdef int rank, i
     if -1 in shape:
-        at = shape.index(-1)
-        rest = math.prod(shape[:at] + shape[at + 1:])
-        if -1 in shape[at + 1:]:
-            raise ValueError(f"reshape: only one extent can be -1; got {shape}")
-        if rest > 0 and x.count % rest == 0:
-            shape = shape[:at] + (x.count // rest,) + shape[at + 1:]
-        elif rest == 0 and x.count == 0:
-            raise ValueError(f"reshape: -1 in {shape} could be any number, since there are no elements; name the length")
-        else:
-            raise ValueError(f"reshape: {x.count} elements of shape {shape_text(x.rank, x.dims)} do not fit into {shape}")
+        shape = complete(x, shape)
     rank = read_shape("reshape", shape, dims)
-    if math.prod(shape) != x.count:
+    if count_of(rank, dims) != x.count:
         raise ValueError(f"reshape: {x.count} elements of shape {shape_text(x.rank, x.dims)} do not fit into {shape}, "
                          f"which has {math.prod(shape)}")
     if x.count == 0 or not strides_for(x, rank, dims, strides):
@@ -108,7 +132,7 @@ def can_view(Tensor x, tuple shape):
     cdef Py_ssize_t dims[MAX_DIMS]
     cdef Py_ssize_t strides[MAX_DIMS]
     cdef int rank = read_shape("view", shape, dims)
-    if math.prod(shape) != x.count:
+    if count_of(rank, dims) != x.count:
         return False
     return x.count == 0 or strides_for(x, rank, dims, strides)
 
@@ -179,7 +203,7 @@ def broadcast_to(Tensor x, tuple shape):
     cdef int i, lead = rank - x.rank
     if lead < 0:
         raise ValueError(f"broadcast_to: shape {shape_text(x.rank, x.dims)} has more axes than {shape}")
-    if math.prod(max(extent, 1) for extent in shape) >= 1 << 60:
+    if count_of(rank, dims) < 0:
         raise ValueError(f"broadcast_to: shape {shape} is too large for this machine")
     for i in range(rank):
         if i < lead:

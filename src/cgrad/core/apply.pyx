@@ -1,0 +1,267 @@
+"""Calls: from operands to kernel and node; the functions and operators that users call.
+
+A call tests the OR-ed flags of its inputs once.  None set: allocate, run the kernel, done.  Only REQUIRES_GRAD: the same and a node.
+Anything else (a tangent, a mark of a user's Op): the slow road of forward_mode.pyx.  Public functions are compiled closures over their
+entry.  Needs the GIL.  Next: inplace.pyx, the same for operations that write; engine.pyx, which goes back.
+"""
+from cpython.object cimport PyObject
+
+import numpy as np
+
+from cgrad.core.elementwise cimport as_tensor, compute, compute1, compute2, compute_number, is_number
+from cgrad.core.primitive cimport MAX_INPUTS, Primitive, Rule
+from cgrad.core.record cimport attach, fresh_flags, record, wants_node
+from cgrad.core.tensor cimport N_OPERATORS, SLOW, TRACED, Tensor, VIEW, set_operators
+
+cdef extern from *:
+    """
+    #define CGRAD_TUPLE_ITEMS(t) (((PyTupleObject*)(t))->ob_item)
+    """
+    PyObject** PyTuple_items "CGRAD_TUPLE_ITEMS" (PyObject* t)
+
+cdef object slow_road = None       # forward_mode's interpreter
+
+
+def set_slow_road(function):
+    """Tell who interprets a call when an input carries more than values and a wish for gradients."""
+    global slow_road
+    slow_road = function
+
+
+cdef object apply1(Primitive p, object value):
+    cdef Tensor x, out
+    cdef PyObject* inputs[1]
+    if not isinstance(value, Tensor):
+        value = as_tensor(p, value)
+    x = <Tensor>value
+    if x.flags & SLOW:
+        return slow_road(p, (x,), ())
+    out = compute1(p, x)
+    if x.flags & TRACED:
+        inputs[0] = <PyObject*>x
+        if wants_node(p, fresh_flags(inputs, 1) if x.flags & VIEW else x.flags, out):
+            record(p, inputs, 1, out, None)
+    return out
+
+
+cdef object apply2(Primitive p, object a, object b):
+    cdef Tensor out
+    cdef unsigned int flags
+    cdef PyObject* inputs[2]
+    if isinstance(a, Tensor):
+        if isinstance(b, Tensor):
+            flags = (<Tensor>a).flags | (<Tensor>b).flags
+            if flags & SLOW:
+                return slow_road(p, (a, b), ())
+            if (<Tensor>a).dtype_id == (<Tensor>b).dtype_id:
+                out = compute2(p, <Tensor>a, <Tensor>b)
+            else:
+                inputs[0] = <PyObject*>a
+                inputs[1] = <PyObject*>b
+                out = compute(p, inputs, 2)
+        elif is_number(b):
+            flags = (<Tensor>a).flags
+            if flags & SLOW:
+                return slow_road(p, (a, b), ())
+            out = compute_number(p, <Tensor>a, b, False)
+        else:
+            return apply2(p, a, as_tensor(p, b))
+    elif isinstance(b, Tensor):
+        if not is_number(a):
+            return apply2(p, as_tensor(p, a), b)
+        flags = (<Tensor>b).flags
+        if flags & SLOW:
+            return slow_road(p, (a, b), ())
+        out = compute_number(p, <Tensor>b, a, True)
+    else:
+        return apply2(p, as_tensor(p, a), b)
+    if flags & TRACED:
+        inputs[0] = <PyObject*>a
+        inputs[1] = <PyObject*>b
+        if wants_node(p, fresh_flags(inputs, 2) if flags & VIEW else flags, out):
+            record(p, inputs, 2, out, None)
+    return out
+
+
+cdef object apply_elementwise(Primitive p, tuple args):
+    """Any number of inputs."""
+    cdef Tensor out
+    cdef unsigned int flags = 0
+    cdef PyObject* inputs[MAX_INPUTS]
+    cdef int i, n = len(args)
+    cdef bint tensors = False
+    operands = list(args)
+    for i in range(n):
+        if isinstance(operands[i], Tensor):
+            tensors = True
+        elif not is_number(operands[i]):
+            operands[i] = as_tensor(p, operands[i])
+            tensors = True
+    if not tensors:
+        operands[0] = as_tensor(p, operands[0])
+    for i in range(n):
+        inputs[i] = <PyObject*>operands[i]
+        if isinstance(operands[i], Tensor):
+            flags |= (<Tensor>operands[i]).flags
+    if flags & SLOW:
+        return slow_road(p, tuple(operands), ())
+    out = compute(p, inputs, n)
+    if flags & TRACED and wants_node(p, fresh_flags(inputs, n) if flags & VIEW else flags, out):
+        record(p, inputs, n, out, None)
+    return out
+
+
+cdef object apply_general(Primitive p, tuple args):
+    """An operation with a forward of its own: `args` are its inputs (or one list of them), then its options."""
+    cdef tuple operands = (args[0] if isinstance(args[0], tuple) else tuple(args[0])) if p.n_inputs < 0 else args[:p.n_inputs]
+    cdef tuple options = args[1:] if p.n_inputs < 0 else args[p.n_inputs:]
+    cdef int n = len(operands)
+    cdef unsigned int flags = 0
+    cdef bint converted = False
+    if len(options) != len(p.option_names):
+        raise TypeError(f"{p.name}: takes {len(p.option_names)} options {p.option_names}, got {len(options)}")
+    for operand in operands:
+        if isinstance(operand, Tensor):
+            flags |= (<Tensor>operand).flags
+        elif operand is not None:
+            converted = True
+    if converted:
+        operands = tuple([x if x is None else as_tensor(p, x) for x in operands])
+    if flags & SLOW:
+        return slow_road(p, operands, options)
+    if flags & VIEW:
+        flags = fresh_flags(PyTuple_items(<PyObject*>operands), n)
+    if p.n_inputs < 0:
+        result = p.forward(list(operands), *options)
+    else:
+        result = p.forward(*operands, *options)
+    return attach(p, operands, options, flags, result)
+
+
+cdef object spelt(Primitive p, str name, object value, object other):
+    """An operand that may have come under its other name."""
+    if other is None:
+        return value
+    if value is not None:
+        raise TypeError(f"{p.name}: {name} was given twice")
+    return other
+
+
+def finish_primitive(Primitive p, list rules, Rule joint=None, Rule jvp=None, extended=None):
+    """Give a primitive its rules and return its recorded function, a compiled closure.
+
+    ``input=`` and ``other=`` are PyTorch's words for x and y; further keywords go to `extended`, a Python function.
+    """
+    p.joint = joint
+    p.jvp = jvp
+    p.rules = rules if rules else [None] * max(p.n_inputs, 0)
+    if not p.elementwise:
+        def function(*args):
+            return apply_general(p, args)
+    elif p.n_inputs == 1:
+        def function(x=None, *, input=None):
+            return apply1(p, x if input is None else spelt(p, "x", x, input))
+    elif p.n_inputs == 2 and extended is not None:
+        def function(x=None, y=None, *, input=None, other=None, **options):
+            if input is not None or other is not None:
+                x, y = spelt(p, "x", x, input), spelt(p, "y", y, other)
+            return extended(x, y, **options) if options else apply2(p, x, y)
+    elif p.n_inputs == 2:
+        def function(x=None, y=None, *, input=None, other=None):
+            if input is not None or other is not None:
+                x, y = spelt(p, "x", x, input), spelt(p, "y", y, other)
+            return apply2(p, x, y)
+    else:
+        def function(*args, **kwargs):
+            if kwargs:
+                names = p.input_names[len(args):]
+                renamed = {{"input": "x", "other": "y"}.get(key, key): value for key, value in kwargs.items()}
+                if len(renamed) != len(kwargs) or set(renamed) != set(names):
+                    raise TypeError(f"{p.name}: takes the operands {', '.join(p.input_names)}, got {len(args)} by position and "
+                                    f"{', '.join(kwargs)} by name")
+                args += tuple([renamed[name] for name in names])
+            if len(args) != p.n_inputs:
+                raise TypeError(f"{p.name}: takes {p.n_inputs} operands, got {len(args)}")
+            return apply_elementwise(p, args)
+    function.__name__ = function.__qualname__ = p.name
+    function.primitive = p
+    p.function = function
+    return function
+
+
+def call(Primitive p, tuple operands, tuple options):
+    """Call a primitive as its public function would."""
+    if p.elementwise:
+        return apply_elementwise(p, operands) if p.n_inputs > 2 else p.function(*operands)
+    if p.n_inputs < 0:
+        return apply_general(p, (list(operands),) + options)
+    return apply_general(p, operands + options)
+
+
+def make_door(function, dict renames):
+    """A function with other spellings of its keywords: a compiled closure that renames them if there are any."""
+    def door(*args, **kwargs):
+        if not kwargs:
+            return function(*args)
+        for key in kwargs:
+            if key in renames:
+                return function(*args, **renamed(function, renames, kwargs))
+        return function(*args, **kwargs)
+    return door
+
+
+def renamed(function, dict renames, dict kwargs):
+    out = {}
+    for key, value in kwargs.items():
+        name = renames.get(key, key)
+        if name in out or name != key and name in kwargs:
+            raise TypeError(f"{function.__name__}: {name!r} was given twice, the second time as {key!r}")
+        out[name] = value
+    return out
+
+
+# ---------------------------------------------------------------------- operators
+cdef list operator_primitives = [None] * N_OPERATORS
+cdef list operator_functions = [None] * N_OPERATORS
+OPERATOR_SYMBOLS = ["+", "-", "*", "/", "//", "%", "**", "@", "&", "|", "^", "<<", ">>", "==", "!=", "<", "<=", ">", ">=",
+                    "neg", "pos", "abs", "~"]
+
+
+def set_operator(str symbol, function):
+    """Fill an operator slot of Tensor; a function of an elementwise primitive takes the short way."""
+    cdef int which = OPERATOR_SYMBOLS.index(symbol)
+    primitive = getattr(function, "primitive", None)
+    operator_functions[which] = function
+    operator_primitives[which] = primitive if primitive is not None and (<Primitive>primitive).elementwise else None
+
+
+cdef Primitive operator_primitive(int which):
+    return <Primitive>operator_primitives[which]
+
+
+cdef object operator_function(int which):
+    return operator_functions[which]
+
+
+cdef bint is_operand(object x) except -1:
+    return isinstance(x, Tensor) or is_number(x) or isinstance(x, (np.ndarray, np.generic))
+
+
+cdef object binary_operation(int which, object x, object y):
+    cdef object p = operator_primitives[which]
+    if not (isinstance(y, Tensor) or is_number(y)) or not (isinstance(x, Tensor) or is_number(x)):
+        if not is_operand(x) or not is_operand(y):
+            return NotImplemented
+    if p is not None:
+        return apply2(<Primitive>p, x, y)
+    return operator_functions[which](x, y)
+
+
+cdef object unary_operation(int which, object x):
+    cdef object p = operator_primitives[which]
+    if p is not None:
+        return apply1(<Primitive>p, x)
+    return operator_functions[which](x)
+
+
+set_operators(binary_operation, unary_operation)

@@ -1,0 +1,195 @@
+"""Operations that write into a tensor: augmented assignment, methods ending in an underscore.
+
+Outside the graph they write into the memory and bump its version.  Inside, the operation is recorded as usual and the tensor takes
+the value and history of the result; a write through a view goes on to its base (ops/strided.py).  Checked before anything is
+written.  Needs the GIL.  Next: engine.pyx.
+"""
+from cpython.object cimport PyObject
+
+from cgrad.core.apply cimport apply2, is_operand, operator_function, operator_primitive
+from cgrad.core.dtype cimport ITEMSIZE, KIND, dtype_object
+from cgrad.core.elementwise cimport ONES, as_tensor, compute, is_number
+from cgrad.core.primitive cimport BOOLEAN, Primitive
+from cgrad.core.record cimport take_history
+from cgrad.core.tape cimport Node, grad_enabled
+from cgrad.core.tensor cimport (
+    CONTIGUOUS, DUAL, REQUIRES_GRAD, SLOW, Tensor, copy_into, copy_tensor, launch, refresh, same_shape, set_extra, set_inplace_operator,
+    shape_text, stale, writable,
+)
+
+from cgrad.core.apply import OPERATOR_SYMBOLS
+
+cdef object casting = None         # the recorded cast
+cdef object write_view = None      # a recorded write through a view
+
+
+cdef bint may_overlap_itself(Tensor x) noexcept:
+    cdef int k
+    for k in range(x.rank):
+        if x.dims[k] > 1 and x.dims[x.rank + k] == 0:
+            return True
+    return False
+
+
+cdef int check_inplace(str name, Tensor x, unsigned int flags) except -1:
+    writable(x, name)
+    if x.flags & REQUIRES_GRAD and grad_enabled() and (x.node is None or x.base is not None and x.base.node is None and x.base.flags & REQUIRES_GRAD):
+        what = "a leaf tensor that requires grad" if x.node is None else "a view of a leaf tensor that requires grad"
+        raise RuntimeError(f"{name}: {what} cannot be changed in place while operations are recorded; "
+                           "change it under cgrad.no_grad(), or work on x.clone()")
+    if may_overlap_itself(x):
+        raise RuntimeError(f"{name}: the tensor has several elements in one place (an axis of stride 0, shape {shape_text(x.rank, x.dims)}), "
+                           "so it cannot be changed in place; take x.clone() first")
+    return 0
+
+
+cdef int check_result(str name, Tensor x, Tensor out) except -1:
+    if not same_shape(x, out):
+        raise ValueError(f"{name}: the result has shape {shape_text(out.rank, out.dims)} and cannot be written in place into shape "
+                         f"{shape_text(x.rank, x.dims)}")
+    if KIND[out.dtype_id] > KIND[x.dtype_id]:
+        raise TypeError(f"{name}: the result is {dtype_object(out.dtype_id).name} and cannot be written in place into a tensor of "
+                        f"{dtype_object(x.dtype_id).name}; keep the result under a name, or convert the tensor first")
+    return 0
+
+
+cdef int run_inplace(Primitive p, Tensor x, Tensor y) except -1:
+    cdef char* data[3]
+    cdef int itemsize[3]
+    cdef const Py_ssize_t* strides[3]
+    data[0] = data[1] = x.data
+    data[2] = y.data
+    itemsize[0] = itemsize[1] = itemsize[2] = ITEMSIZE[x.dtype_id]
+    strides[0] = strides[1] = strides[2] = ONES
+    launch(p.loops[x.dtype_id], 3, data, itemsize, 1, &x.count, strides, p.weight, x.count)
+    x.storage.version += 1
+    return 0
+
+
+cdef object apply_inplace(Primitive p, Tensor x, object other):
+    cdef Tensor y = None, out
+    cdef PyObject* inputs[2]
+    cdef unsigned int flags
+    if stale(x):
+        refresh(x)
+    flags = x.flags
+    if isinstance(other, Tensor):
+        y = <Tensor>other
+        if stale(y):
+            refresh(y)
+    elif not is_number(other):
+        y = as_tensor(p, other)
+    if y is not None:
+        flags |= y.flags
+        other = y
+    check_inplace(p.name, x, flags)
+    if flags & SLOW or flags & REQUIRES_GRAD and grad_enabled():
+        out = apply2(p, x, other)
+        check_result(p.name, x, out)
+        return write_through(x, out)
+    inputs[0] = <PyObject*>x
+    inputs[1] = <PyObject*>other
+    if y is not None and y.dtype_id == x.dtype_id and p.result != BOOLEAN and p.loops[x.dtype_id] != NULL and same_shape(x, y) \
+            and x.flags & y.flags & CONTIGUOUS and (x.storage is not y.storage or x.data == y.data):
+        run_inplace(p, x, y)
+        return x
+    out = compute(p, inputs, 2)
+    check_result(p.name, x, out)
+    copy_into(x, out)
+    return x
+
+
+cdef object write_through(Tensor x, Tensor out):
+    """Write a recorded result into x; if x is a view, its base learns of it."""
+    if out.dtype_id != x.dtype_id:
+        out = casting(out, dtype_object(x.dtype_id))
+    if out.node is not None:
+        keep_overwritten(out.node, x)
+    if x.base is not None and out.node is not None:
+        return write_view(x, out)
+    return rebase(x, out)
+
+
+cdef object rebase(Tensor x, Tensor out):
+    """Write `out` into `x`, with its history or tangent."""
+    if out.flags & DUAL:
+        copy_into(x, out)
+        set_extra(x, "dual", out.extra["dual"])
+        x.flags |= DUAL | (out.flags & REQUIRES_GRAD)
+        return x
+    copy_into(x, out)
+    if out.node is not None:
+        take_history(x, out, True)
+    return x
+
+
+cdef int keep_overwritten(Node node, Tensor x) except -1:
+    """The rules of an in-place operation may need what it is about to overwrite: let the node keep a copy, at x's old place in the graph."""
+    cdef Tensor kept
+    if saves_memory_of(node.saved0, x):
+        kept = place_of(copy_tensor(<Tensor>node.saved0), <Tensor>node.saved0)
+        node.version0 = 0
+        if node.saved1 is node.saved0:
+            node.saved1 = kept
+            node.version1 = 0
+        node.saved0 = kept
+    if saves_memory_of(node.saved1, x):
+        node.saved1 = place_of(copy_tensor(<Tensor>node.saved1), <Tensor>node.saved1)
+        node.version1 = 0
+    return 0
+
+
+cdef inline bint saves_memory_of(object saved, Tensor x) noexcept:
+    return isinstance(saved, Tensor) and (<Tensor>saved).storage is x.storage
+
+
+cdef Tensor place_of(Tensor kept, Tensor like):
+    kept.node = like.node
+    kept.output_number = like.output_number
+    kept.flags |= like.flags & REQUIRES_GRAD if like.node is not None else 0
+    return kept
+
+
+def set_inplace_helpers(cast, view_writer):
+    """Tell how a recorded cast is made and how a recorded write through a view reaches its base."""
+    global casting, write_view
+    casting = cast
+    write_view = view_writer
+
+
+def check_inplace_target(Tensor x, str name, *others):
+    """Refuse what cannot be changed in place: read-only memory, a tracked leaf, overlapping elements."""
+    check_inplace(name, x, x.flags)
+
+
+def write_inplace(Tensor x, Tensor out):
+    """Write a result (recorded or not) of x's shape into x, with its history."""
+    return write_through(x, out)
+
+
+cdef object inplace_operation(int which, object x, object y):
+    cdef Primitive p = operator_primitive(which)
+    if not is_operand(y):
+        return NotImplemented
+    if p is not None:
+        return apply_inplace(p, x, y)
+    return by_function(OPERATOR_SYMBOLS[which], operator_function(which), x, (y,))
+
+
+cdef object by_function(str name, object function, Tensor x, tuple args):
+    cdef Tensor out
+    check_inplace(name, x, x.flags)
+    out = function(x, *args)
+    check_result(name, x, out)
+    return write_through(x, out)
+
+
+def inplace(function, Tensor x, *args):
+    """Apply an operation in place: ``x.exp_()`` is ``inplace(exp, x)``."""
+    primitive = getattr(function, "primitive", None)
+    if len(args) == 1 and primitive is not None and (<Primitive>primitive).elementwise:
+        return apply_inplace(<Primitive>primitive, x, args[0])
+    return by_function(getattr(function, "__name__", "operation"), function, x, args)
+
+
+set_inplace_operator(inplace_operation)

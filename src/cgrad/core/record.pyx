@@ -1,0 +1,276 @@
+"""What the tape keeps of a call: the node, its edges, the values that rules name.
+
+Also the places where history moves from one tensor to another: results of a user's Op, tensors written in place.  Needs the GIL.
+Next: apply.pyx, which calls this; tape.pyx, the node itself.
+"""
+from cpython.object cimport PyObject
+
+from cgrad.core.dtype cimport KIND, KIND_FLOAT
+from cgrad.core.primitive cimport NONDIFF, Primitive, Rule, input_facts
+from cgrad.core.tape cimport (
+    Node, Rest, grad_enabled, inside_op, is_tracked, new_node, node_rest, set_node_shape, track,
+)
+from cgrad.core.tensor cimport (
+    DERIVED, REQUIRES_GRAD, Tensor, VIEW, alias_tensor, become_view, refresh, shape_tuple, stale,
+)
+from cgrad.kernels.table cimport FLOAT64
+
+cdef extern from *:
+    """
+    #define CGRAD_TUPLE_ITEMS(t) (((PyTupleObject*)(t))->ob_item)
+    """
+    PyObject** PyTuple_items "CGRAD_TUPLE_ITEMS" (PyObject* t)
+
+
+cdef Node record(Primitive p, PyObject** inputs, int n, Tensor out, tuple options):
+    """The node of a call whose inputs include a tracked one.  `out` may be None if there are several results."""
+    cdef Node node = new_node(p, n)
+    cdef Tensor x
+    cdef Rule rule
+    cdef unsigned long long save = 0
+    cdef bint save_all = False, save_out = False, shapes = False
+    cdef int i
+    cdef object edge
+    cdef Rest rest
+    if n > 2:
+        rest = node_rest(node)
+        rest.edges = [None] * (n - 2)
+        rest.edge_outputs = [0] * (n - 2)
+        rest.saved = [None] * (n - 2)
+        rest.versions = [0] * (n - 2)
+    for i in range(n):
+        if not isinstance(<object>inputs[i], Tensor):
+            continue
+        x = <Tensor>inputs[i]
+        if not x.flags & REQUIRES_GRAD:
+            continue
+        rule = p.joint
+        if rule is None:
+            rule = <Rule>p.rules[i]
+            if rule is None:
+                continue
+        save |= rule.inputs
+        save_all |= rule.all_inputs
+        save_out |= rule.names_out
+        shapes |= rule.names_shapes
+        if x.node is not None:
+            edge = x.node
+            if is_tracked(edge):
+                track(node)      # a cycle through an earlier node can come back through this one
+        else:
+            edge = x
+        if i == 0:
+            node.edge0 = edge
+            node.edge_output0 = x.output_number
+        elif i == 1:
+            node.edge1 = edge
+            node.edge_output1 = x.output_number
+        else:
+            node.rest.edges[i - 2] = edge
+            node.rest.edge_outputs[i - 2] = x.output_number
+    if save or save_all:
+        for i in range(n):
+            if save_all or (save >> i) & 1:
+                save_input(node, i, <object>inputs[i])
+    if shapes:
+        options = (options or ()) + input_facts(inputs, n)
+    node.options = options
+    if out is not None:
+        set_node_shape(node, out.dtype_id, out.rank, out.dims)
+        if save_out:
+            node.saved_out = alias_tensor(out)
+            node.version_out = out.storage.version
+        out.node = node
+        out.flags |= REQUIRES_GRAD
+    return node
+
+
+cdef int save_input(Node node, int i, object value) except -1:
+    cdef unsigned int version = (<Tensor>value).storage.version if isinstance(value, Tensor) else 0
+    if i == 0:
+        node.saved0 = value
+        node.version0 = version
+    elif i == 1:
+        node.saved1 = value
+        node.version1 = version
+    else:
+        node.rest.saved[i - 2] = value
+        node.rest.versions[i - 2] = version
+    return 0
+
+
+cdef unsigned int fresh_flags(PyObject** inputs, int n) except? 4096:
+    """The flags of the inputs after views whose base was written in place have learnt of it."""
+    cdef unsigned int flags = 0
+    cdef int i
+    for i in range(n):
+        if isinstance(<object>inputs[i], Tensor):
+            if stale(<Tensor>inputs[i]) and grad_enabled():
+                refresh(<Tensor>inputs[i])
+            flags |= (<Tensor>inputs[i]).flags
+    return flags
+
+
+cdef bint wants_node(Primitive p, unsigned int flags, Tensor out) noexcept:
+    # After a kernel whose inputs had some flag set: is this call to be recorded?
+    if not flags & REQUIRES_GRAD or p.kind == NONDIFF or KIND[out.dtype_id] != KIND_FLOAT:
+        return False
+    if grad_enabled():
+        return True
+    if inside_op():
+        out.flags |= DERIVED
+    return False
+
+
+cdef object attach(Primitive p, tuple operands, tuple options, unsigned int flags, object result):
+    """Record a call of a general operation if it is to be recorded."""
+    cdef int i, n
+    cdef Tensor out
+    cdef Node node
+    cdef PyObject** inputs
+    if isinstance(result, Tensor):
+        for operand in operands:
+            if operand is result:
+                out = alias_tensor(<Tensor>result)
+                become_view(out, <Tensor>result)
+                result = out
+                break
+        out = <Tensor>result
+        if not flags & REQUIRES_GRAD or not wants_node(p, flags, out):
+            return out
+    elif isinstance(result, tuple):
+        out = None
+        if not flags & REQUIRES_GRAD or p.kind == NONDIFF or not any_wants_node(p, flags, <tuple>result):
+            return result
+    else:
+        return result
+    n = len(operands)
+    inputs = (<PyObject**>PyTuple_items(<PyObject*>operands))
+    node = record(p, inputs, n, out, options)
+    if out is None:
+        attach_results(p, node, <tuple>result)
+    return result
+
+
+cdef bint any_wants_node(Primitive p, unsigned int flags, tuple results) noexcept:
+    cdef bint wanted = False
+    for result in results:
+        if isinstance(result, Tensor) and wants_node(p, flags, <Tensor>result):
+            wanted = True
+    return wanted
+
+
+cdef int attach_results(Primitive p, Node node, tuple results) except -1:
+    """Give several results their node."""
+    cdef Tensor x
+    cdef Rest rest = node_rest(node)
+    cdef Rule rule
+    cdef int k = 0
+    cdef bint names_out = p.joint is not None and p.joint.names_out
+    for rule in p.rules:
+        names_out |= rule is not None and rule.names_out
+    for result in results:
+        if isinstance(result, Tensor):
+            x = <Tensor>result
+            if k == 0:
+                set_node_shape(node, x.dtype_id, x.rank, x.dims)
+            else:
+                rest.shapes.append((x.dtype_id, shape_tuple(x.rank, x.dims)))
+            if KIND[x.dtype_id] == KIND_FLOAT:
+                x.node = node
+                x.output_number = k
+                x.flags |= REQUIRES_GRAD
+        else:
+            rest.shapes.append((FLOAT64, ()))
+        k += 1
+    node.n_outputs = k
+    if names_out:
+        node.saved_out = tuple([alias_tensor(<Tensor>x) if isinstance(x, Tensor) else x for x in results])
+    return 0
+
+
+def record_custom(call, tuple inputs, result):
+    """Give the result (a tensor or a tuple) of a user's Op a node that calls back `call.backward`.
+
+    The results are aliases, so that tensors kept on the Op's instance make no cycle through their own node.
+    """
+    cdef Node node = new_node(call, len(inputs))
+    cdef Tensor x, out
+    cdef Rest rest = node_rest(node)
+    cdef int i, k = 0
+    track(node)          # the instance may hold anything, so the collector must see the node
+    call.node = node
+    rest.edges = [None] * max(0, len(inputs) - 2)
+    rest.edge_outputs = [0] * max(0, len(inputs) - 2)
+    for i in range(len(inputs)):
+        if not isinstance(inputs[i], Tensor) or not (<Tensor>inputs[i]).flags & REQUIRES_GRAD:
+            continue
+        x = <Tensor>inputs[i]
+        edge = x.node if x.node is not None else x
+        if i == 0:
+            node.edge0 = edge
+            node.edge_output0 = x.output_number
+        elif i == 1:
+            node.edge1 = edge
+            node.edge_output1 = x.output_number
+        else:
+            rest.edges[i - 2] = edge
+            rest.edge_outputs[i - 2] = x.output_number
+    results = []
+    for value in (result if isinstance(result, tuple) else (result,)):
+        if isinstance(value, Tensor):
+            out = alias_tensor(<Tensor>value)
+            if k == 0:
+                set_node_shape(node, out.dtype_id, out.rank, out.dims)
+            else:
+                rest.shapes.append((out.dtype_id, shape_tuple(out.rank, out.dims)))
+            if KIND[out.dtype_id] == KIND_FLOAT:
+                out.node = node
+                out.output_number = k
+                out.flags |= REQUIRES_GRAD
+            value = out
+        elif k > 0:
+            rest.shapes.append((FLOAT64, ()))
+        results.append(value)
+        k += 1
+    node.n_outputs = k
+    return tuple(results) if isinstance(result, tuple) else results[0]
+
+
+def connected(Tensor x, Node node, int output):
+    """An alias of `x` at the place of a node's result in the graph."""
+    cdef Tensor out = alias_tensor(x)
+    out.node = node
+    out.output_number = output
+    out.flags |= REQUIRES_GRAD
+    return out
+
+
+def is_marked(Tensor x):
+    """Whether the tensor was computed from tracked ones inside a user's Op.forward."""
+    return bool(x.flags & DERIVED)
+
+
+def unmark(Tensor x):
+    """Take that mark off."""
+    x.flags &= ~<unsigned int>DERIVED
+
+
+cpdef take_history(Tensor x, Tensor out, bint written):
+    """Let `x` have the history of `out`, as if out's operation had made it; `written` tells the other views of its memory."""
+    if written:
+        x.storage.history += 1
+    x.node = out.node
+    x.output_number = out.output_number
+    x.flags |= out.flags & REQUIRES_GRAD
+    x.view_history = x.storage.history
+
+
+def forget_history(Tensor x):
+    """Make a recorded tensor a leaf that does not require grad."""
+    if x.flags & VIEW:
+        raise RuntimeError("detach_: a view cannot be taken out of the graph in place; use x.detach()")
+    x.node = None
+    x.output_number = 0
+    x.flags &= ~<unsigned int>REQUIRES_GRAD
+    return x
