@@ -20,9 +20,12 @@ def test_modes_nest_and_survive_exceptions():
         assert not (x * 2).requires_grad
         with cg.enable_grad():
             assert (x * 2).requires_grad
-            with pytest.raises(KeyError), cg.set_grad_enabled(False):
-                assert not cg.is_grad_enabled()
-                raise KeyError
+            try:
+                with cg.set_grad_enabled(False):
+                    assert not cg.is_grad_enabled()
+                    raise KeyError
+            except KeyError:
+                pass
             assert cg.is_grad_enabled()
         assert not cg.is_grad_enabled()
     assert cg.is_grad_enabled()

@@ -261,12 +261,12 @@ def test_vjp_and_jvp_of_several_arguments_with_aux():
     assert (gx.item(), gy.item(), aux) == (3.0, 2.0, "aux")
     out, moved, aux = func.jvp(f, (t(2.0), t(3.0)), (t(1.0), t(10.0)), has_aux=True)
     assert (out.item(), moved.item(), aux) == (6.0, 23.0, "aux")
-    y, pull = func.vjp(lambda x: (x, x * 2), t(1.0))
+    _, pull = func.vjp(lambda x: (x, x * 2), t(1.0))
     assert pull((t(1.0), t(10.0))).item() == 21.0
 
 
 def test_what_a_result_does_not_depend_on_has_tangent_zero():
-    out, moved = func.jvp(lambda x: (x.detach(), x * 2, cg.ones(2)), (t(1.0),), (t(1.0),))
+    _, moved = func.jvp(lambda x: (x.detach(), x * 2, cg.ones(2)), (t(1.0),), (t(1.0),))
     assert [m.tolist() for m in moved] == [0.0, 2.0, [0.0, 0.0]]
 
 
@@ -344,7 +344,7 @@ def test_hessian_of_several_arguments_and_trees():
     close(yy, np.zeros((2, 2)))
     h = func.hessian(lambda p: p["a"] ** 2 * p["b"])({"a": t(2.0), "b": t(3.0)})
     assert (h["a"]["a"].item(), h["a"]["b"].item(), h["b"]["a"].item(), h["b"]["b"].item()) == (6, 4, 4, 0)
-    (ga, gb), (pa, pb) = func.hvp(f, (x, y), (t([1.0, 0.0]), t([0.0, 1.0])))
+    _, (pa, pb) = func.hvp(f, (x, y), (t([1.0, 0.0]), t([0.0, 1.0])))
     close(pa, [6, 4])
     close(pb, [2, 0])
 

@@ -291,15 +291,15 @@ def test_each_group_has_its_function():
         schedules.LambdaLR(opt, [lambda t: 1.0])
 
 
-def test_bad_schedules_are_refused():
-    opt = optim.SGD([leaf([1.0])])
-    for bad, error in [(lambda: schedules.StepLR(opt, 0), ValueError), (lambda: schedules.CosineAnnealingLR(opt, 0), ValueError),
-                       (lambda: schedules.LinearLR(opt, 0.0), ValueError), (lambda: schedules.LinearLR(opt, total_iters=0), ValueError),
-                       (lambda: schedules.StepLR(3, 1), TypeError), (lambda: schedules.LRScheduler(opt), NotImplementedError),
-                       (lambda: schedules.StepLR(opt, 1, last_epoch=3), KeyError)]:
-        with pytest.raises(error):
-            bad()
-        opt = optim.SGD([leaf([1.0])])
+@pytest.mark.parametrize(("make", "error"), [
+    (lambda o: schedules.StepLR(o, 0), ValueError), (lambda o: schedules.CosineAnnealingLR(o, 0), ValueError),
+    (lambda o: schedules.LinearLR(o, 0.0), ValueError), (lambda o: schedules.LinearLR(o, total_iters=0), ValueError),
+    (lambda o: schedules.StepLR(3, 1), TypeError), (lambda o: schedules.LRScheduler(o), NotImplementedError),
+    (lambda o: schedules.StepLR(o, 1, last_epoch=3), KeyError),
+])
+def test_bad_schedules_are_refused(make, error):
+    with pytest.raises(error):
+        make(optim.SGD([leaf([1.0])]))
 
 
 # ------------------------------------------------------------------ all together

@@ -216,7 +216,7 @@ def test_parameters_as_a_vector_and_back():
     assert v.shape == (9,) and v.requires_grad
     nn.utils.vector_to_parameters(cg.arange(9.0), net.parameters())
     assert net.weight.tolist() == [[0, 1], [2, 3], [4, 5]] and net.bias.tolist() == [6, 7, 8]
-    with pytest.raises(ValueError, match="9 elements.*\\(8,\\)"):
+    with pytest.raises(ValueError, match=r"9 elements.*\(8,\)"):
         nn.utils.vector_to_parameters(cg.zeros(8), net.parameters())
 
 

@@ -97,7 +97,7 @@ def test_a_name_means_one_thing():
     assert "x" not in net._parameters and "x" in net._modules
     del net.x
     with pytest.raises(AttributeError, match="'Module' object has no attribute 'x'"):
-        net.x
+        _ = net.x
     with pytest.raises(AttributeError):
         del net.x
 
@@ -205,7 +205,7 @@ def test_state_dict_holds_parameters_and_persistent_buffers():
         net.hidden.weight.fill_(7.0)
     assert state["hidden.weight"].tolist()[0] == [7.0, 7.0]     # shares memory
     assert net.state_dict(keep_vars=True)["hidden.weight"] is net.hidden.weight
-    assert list(net.state_dict(prefix="net."))[0] == "net.scale"
+    assert next(iter(net.state_dict(prefix="net."))) == "net.scale"
 
 
 def test_load_state_dict_copies_values():

@@ -10,11 +10,11 @@ from cpython.object cimport PyObject
 
 from cgrad.core.dtype cimport KIND, KIND_FLOAT, dtype_object
 from cgrad.core.primitive cimport (
-    BILINEAR, ELEMENTWISE, LINEAR, NONDIFF, OTHER, Primitive, Rule, call_rule,
+    BILINEAR, LINEAR, NONDIFF, Primitive, Rule, call_rule,
 )
 from cgrad.core.tape cimport inside_op, set_grad_mode
 from cgrad.core.tensor cimport (
-    DERIVED, DUAL, REQUIRES_GRAD, Tensor, alias_tensor, empty_tensor, same_shape, set_extra, shape_text, shape_tuple,
+    DERIVED, DUAL, REQUIRES_GRAD, Tensor, alias_tensor, same_shape, set_extra, shape_text, shape_tuple,
 )
 
 from cgrad.core import apply, engine, primitive
@@ -237,7 +237,6 @@ def gradients(tuple outputs, tuple seeds, inputs, bint retain, bint create):
 
 cdef object marked_call(Primitive p, tuple operands, tuple options):
     """A call inside a user's Op.forward on values computed from tracked inputs: the mark is passed on."""
-    cdef Tensor x
     cdef list marked = []
     for operand in operands:
         if isinstance(operand, Tensor) and (<Tensor>operand).flags & DERIVED:

@@ -4,7 +4,6 @@ Used by the transformations of cgrad.func and by checkpoint.  Needs the GIL; wal
 Next: engine.pyx, which runs graphs.
 """
 from cgrad.core.tape cimport Node, node_edge
-from cgrad.core.tape import latest_sequence
 from cgrad.core.tensor cimport REQUIRES_GRAD, Tensor
 
 

@@ -1,4 +1,4 @@
-"""Loops over the formulas of scalar.pxi and transcendental.pxi, one line each, and the table they are entered in.
+"""Loops over the formulas of scalar.pxi, transcendental.pxi and activations.pxi, one line each, and the table they are entered in.
 
 Owns: the one-axis loops (`loop_t`) of all elementwise kernels and casts.  Included by the ISA shells after the formulas.
 Rules: no GIL, no allocation, any strides; a result may coincide with an input.  To add a kernel: a formula, a loop line
@@ -112,6 +112,79 @@ cdef inline void ternary_map(number (*f)(number, number, number) noexcept nogil,
             out[i * t0] = f(x[i * t1], y[i * t2], z[i * t3])
 
 
+cdef enum:
+    BLOCK = 512
+
+
+cdef inline void trig_map(real (*f)(real) noexcept nogil, real (*library)(real) noexcept nogil, real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil:
+    """A block in which some argument is too large for the reduction is done by the C library where it is, f elsewhere."""
+    cdef Py_ssize_t start = 0, i, m, t0 = s[0], t1 = s[1]
+    cdef real* q[2]
+    cdef real v = 0
+    cdef int huge
+    while start < n:
+        m = min(n - start, BLOCK)
+        q[0] = p[0] + start * t0
+        q[1] = p[1] + start * t1
+        huge = 0
+        if t1 == 1:
+            for i in range(m):
+                huge |= absolute_(q[1][i]) > trig_limit(v)
+        else:
+            for i in range(m):
+                huge |= absolute_(q[1][i * t1]) > trig_limit(v)
+        if huge:
+            for i in range(m):
+                v = q[1][i * t1]
+                q[0][i * t0] = library(v) if absolute_(v) > trig_limit(v) else f(v)
+        else:
+            unary_map(f, q, s, m)
+        start += m
+
+
+cdef inline void trig_backward_map(real (*f)(real, real) noexcept nogil, real (*library)(real, real) noexcept nogil, real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t start = 0, i, m, t0 = s[0], t1 = s[1], t2 = s[2]
+    cdef real* q[3]
+    cdef real v = 0
+    cdef int huge
+    while start < n:
+        m = min(n - start, BLOCK)
+        q[0] = p[0] + start * t0
+        q[1] = p[1] + start * t1
+        q[2] = p[2] + start * t2
+        huge = 0
+        for i in range(m):
+            huge |= absolute_(q[2][i * t2]) > trig_limit(v)
+        if huge:
+            for i in range(m):
+                v = q[2][i * t2]
+                q[0][i * t0] = library(q[1][i * t1], v) if absolute_(v) > trig_limit(v) else f(q[1][i * t1], v)
+        else:
+            binary_map(f, q, s, m)
+        start += m
+
+
+cdef inline void logaddexp_map(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil:
+    """A block in which the two parts of the sum may cancel is done with care."""
+    cdef Py_ssize_t start = 0, i, m, t0 = s[0], t1 = s[1], t2 = s[2]
+    cdef real* q[3]
+    cdef int cancels
+    while start < n:
+        m = min(n - start, BLOCK)
+        q[0] = p[0] + start * t0
+        q[1] = p[1] + start * t1
+        q[2] = p[2] + start * t2
+        cancels = 0
+        for i in range(m):
+            cancels |= logaddexp_cancels(q[1][i * t1], q[2][i * t2])
+        if cancels:
+            for i in range(m):
+                q[0][i * t0] = logaddexp_careful(q[1][i * t1], q[2][i * t2])
+        else:
+            binary_map(logaddexp_[real], q, s, m)
+        start += m
+
+
 # ---- loops ----
 
 cdef void negative_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(negative_[number], p, s, n)
@@ -137,9 +210,9 @@ cdef void log_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: 
 cdef void log2_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(log2_[real], p, s, n)
 cdef void log10_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(log10_[real], p, s, n)
 cdef void log1p_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(log1p_[real], p, s, n)
-cdef void sin_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(sin_[real], p, s, n)
-cdef void cos_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(cos_[real], p, s, n)
-cdef void tan_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(tan_[real], p, s, n)
+cdef void sin_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: trig_map(sin_[real], sin_library[real], p, s, n)
+cdef void cos_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: trig_map(cos_[real], cos_library[real], p, s, n)
+cdef void tan_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: trig_map(tan_[real], tan_library[real], p, s, n)
 cdef void asin_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(asin_[real], p, s, n)
 cdef void acos_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(acos_[real], p, s, n)
 cdef void atan_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(atan_[real], p, s, n)
@@ -205,7 +278,7 @@ cdef void power_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil
 cdef void atan2_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(atan2_[real], p, s, n)
 cdef void hypot_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(hypot_[real], p, s, n)
 cdef void copysign_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(copysign_[real], p, s, n)
-cdef void logaddexp_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(logaddexp_[real], p, s, n)
+cdef void logaddexp_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: logaddexp_map(p, s, n)
 cdef void tanh_backward_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(tanh_backward_[real], p, s, n)
 cdef void sigmoid_backward_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(sigmoid_backward_[real], p, s, n)
 cdef void relu_backward_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(relu_backward_[real], p, s, n)
@@ -213,8 +286,8 @@ cdef void sqrt_backward_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexce
 cdef void square_backward_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(square_backward_[real], p, s, n)
 cdef void reciprocal_backward_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(reciprocal_backward_[real], p, s, n)
 cdef void absolute_backward_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(absolute_backward_[real], p, s, n)
-cdef void sin_backward_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(sin_backward_[real], p, s, n)
-cdef void cos_backward_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(cos_backward_[real], p, s, n)
+cdef void sin_backward_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: trig_backward_map(sin_backward_[real], sin_backward_library[real], p, s, n)
+cdef void cos_backward_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: trig_backward_map(cos_backward_[real], cos_backward_library[real], p, s, n)
 cdef void softplus_backward_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(softplus_backward_[real], p, s, n)
 cdef void silu_backward_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(silu_backward_[real], p, s, n)
 cdef void gelu_backward_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(gelu_backward_[real], p, s, n)

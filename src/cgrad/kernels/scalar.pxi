@@ -70,12 +70,16 @@ cdef inline number square_(number x) noexcept nogil:
     return <number>(x * x)
 
 
+cdef inline real cube_(real x) noexcept nogil:
+    return x * x * x
+
+
 cdef inline number relu_(number x) noexcept nogil:
     return <number>0 if x <= 0 else x            # false for NaN, which so stays
 
 
 cdef inline real reciprocal_(real x) noexcept nogil:
-    return 1 / x
+    return <real>1 / x
 
 
 cdef inline real sqrt_(real x) noexcept nogil:
@@ -197,9 +201,9 @@ cdef inline number floor_divide_(number x, number y) noexcept nogil:
     if number is float or number is double:
         r = fmod_(x, y)
         q = (x - r) / y
-        q = q - 1 if (r != 0) & ((r < 0) != (y < 0)) else q
+        q = q - <number>1 if (r != 0) & ((r < 0) != (y < 0)) else q
         d = floor_(q)
-        d = d + 1 if q - d > 0.5 else d          # (x - r) / y is whole up to rounding
+        d = d + <number>1 if q - d > <number>0.5 else d          # (x - r) / y is whole up to rounding
         d = copysign_(0, x / y) if d == 0 else d
         return x / y if y == 0 else d
     elif number is uint8_t:
@@ -347,7 +351,7 @@ cdef inline number clip_(number x, number low, number high) noexcept nogil:
 
 cdef inline real lerp_(real x, real y, real weight) noexcept nogil:
     # Exact at both ends and monotone: measured from the nearer one.
-    return x + weight * (y - x) if weight < <real>0.5 else y - (1 - weight) * (y - x)
+    return x + weight * (y - x) if weight < <real>0.5 else y - (<real>1 - weight) * (y - x)
 
 
 cdef inline number addcmul_(number x, number y, number z) noexcept nogil:

@@ -90,6 +90,11 @@ def kept_shape(shape, axes):
     return tuple(1 if i in axes else n for i, n in enumerate(shape))
 
 
+def result_shape(shape, axes):
+    """`shape` without the reduced `axes` (None: all)."""
+    return () if axes is None else tuple([n for i, n in enumerate(shape) if i not in axes])
+
+
 def reduced_count(shape, axes):
     """How many elements of a tensor of `shape` go into one result over `axes`."""
     count = 1

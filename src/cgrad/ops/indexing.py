@@ -794,6 +794,7 @@ def _in_place(function):
         return core.inplace(function if not kwargs else lambda x, *a: function(x, *a, **kwargs), self, *args)
     name = function.__name__ + "_"
     method.__name__ = method.__qualname__ = name
+    method.__wrapped__ = function        # its signature is theirs
     first = function.__doc__.strip().splitlines()[0]
     method.__doc__ = f"`{function.__name__}` written into the tensor itself; returns it.\n\n{first}"
     register_method(name, method)

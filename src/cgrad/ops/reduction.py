@@ -10,7 +10,7 @@ from cgrad.core.forward import reduce as forward
 from cgrad.core.tensor import Tensor
 from cgrad.ops import compare
 from cgrad.ops.arguments import (
-    as_floating, as_tensor, cast, kept_shape, one_axis, reduced_count, several_axes,
+    as_floating, as_tensor, cast, kept_shape, one_axis, reduced_count, result_shape, several_axes,
 )
 from cgrad.ops.arithmetic import maximum, minimum
 from cgrad.ops.define import LINEAR, NONDIFF, define, public
@@ -590,12 +590,22 @@ def _freedom(shape, axis, correction):
 
 
 def _var_forward(x, axis, keepdims, correction):
-    """Mean squared deviation from the mean, after a shift by the first element: constant data give exactly 0."""
-    shape = x.shape
-    if x.size:
+    """Mean squared deviation from the mean, in two passes.
+
+    Constant data must give 0, but their mean may be off by a rounding error.  So where the deviations are not larger than that, all is
+    done again after a shift by the first element, which makes constant data exactly 0.
+    """
+    shape = tuple(x.shape)
+    mean_ = _mean_forward(x, axis, True)
+    deviation = x - mean_
+    total = forward.sum(deviation * deviation, axis, True)
+    rounding = 4 * (1.2e-7 if x.dtype.itemsize == 4 else 2.3e-16)
+    if x.size and builtins.bool((total <= mean_ * mean_ * (reduced_count(shape, axis) * rounding ** 2)).any()):
         x = x - x[tuple([slice(0, 1) if axis is None or i in axis else slice(None) for i in range(len(shape))])]
-    deviation = x - _mean_forward(x, axis, True)
-    return forward.sum(deviation * deviation, axis, keepdims) / _freedom(shape, axis, correction)
+        deviation = x - _mean_forward(x, axis, True)
+        total = forward.sum(deviation * deviation, axis, True)
+    variance = total / _freedom(shape, axis, correction)
+    return variance if keepdims else variance.reshape(result_shape(shape, axis))
 
 
 def _var_vjp(g, x, axis, correction):
@@ -660,7 +670,7 @@ def var(x, axis=None, keepdims=False, *, correction=0, unbiased=None):
 
     Notes
     -----
-    Two passes, after a shift by the first element.  Gradient: ``2 * g * (x - mean) / (n - correction)``.
+    Two passes; constant data give exactly 0.  Gradient: ``2 * g * (x - mean) / (n - correction)``.
 
     Examples
     --------

@@ -8,7 +8,6 @@ from cgrad.ops.arguments import as_tensor, cast, one_axis, whole_number
 from cgrad.ops.creation import ones_like, zeros_like
 from cgrad.ops.define import LINEAR, define, public
 from cgrad.ops.joining import concat
-from cgrad.ops.shape import _flip
 
 
 def _part(x, axis, start, stop):
@@ -16,33 +15,40 @@ def _part(x, axis, start, stop):
     return x[(slice(None),) * axis + (slice(start, stop),)]
 
 
-def _later(x, axis, first):
-    """`x` moved on by one place along the axis, after `first` (a function that makes zeros or ones)."""
+def _before(x, axis, reverse, first):
+    """For each element the one that a scan meets before it; `first` makes that of the first one (zeros or ones)."""
+    if reverse:
+        return concat([_part(x, axis, 1, None), first(_part(x, axis, 0, 1))], axis)
     return concat([first(_part(x, axis, 0, 1)), _part(x, axis, 0, -1)], axis)
 
 
 # --------------------------------------------------------------------------------------------------------------- recurrence
-# out[i] = x[i] + y[i] * out[i - 1].  Backwards, s[i] = g[i] + y[i + 1] * s[i + 1] is the slope in x[i], and s[i] * out[i - 1] that in y[i].
-def _recurrence_x(g, y, axis):
-    return _flip(_recurrence(_flip(g, (axis,)), _later(_flip(y, (axis,)), axis, zeros_like), axis), (axis,))
+# out[i] = x[i] + y[i] * out[i - 1].  Its slope in x[i] is s[i] = g[i] + y[i + 1] * s[i + 1], a recurrence from the other end;
+# that in y[i] is s[i] * out[i - 1].
+def _recurrence_x(g, y, axis, reverse):
+    return _recurrence(g, _before(y, axis, not reverse, zeros_like), axis, not reverse)
 
 
-def _recurrence_y(g, y, out, axis):
-    return _recurrence_x(g, y, axis) * _later(out, axis, zeros_like)
+def _recurrence_y(g, y, out, axis, reverse):
+    return _recurrence_x(g, y, axis, reverse) * _before(out, axis, reverse, zeros_like)
 
 
-_recurrence = define("recurrence", forward=forward.recurrence, inputs=("x", "y"), options=("axis",),
+_recurrence = define("recurrence", forward=forward.recurrence, inputs=("x", "y"), options=("axis", "reverse"),
                      vjp=(_recurrence_x, _recurrence_y), public=False)
 
 # --------------------------------------------------------------------------------------------------------- sums and products
 _cumulative_sum = define(
-    "cumulative_sum", forward=forward.cumulative_sum, inputs=("x",), options=("axis",),
-    vjp=lambda g, axis: _flip(_cumulative_sum(_flip(g, (axis,)), axis), (axis,)), kind=LINEAR, public=False)
+    "cumulative_sum", forward=forward.cumulative_sum, inputs=("x",), options=("axis", "reverse"),
+    vjp=lambda g, axis, reverse: _cumulative_sum(g, axis, not reverse), kind=LINEAR, public=False)
 
-# out[i] = x[i] * out[i - 1]: the slope in x[i] is that of the recurrence, r[i] = g[i] + x[i + 1] * r[i + 1], times out[i - 1].
+# out[i] = x[i] * out[i - 1]: the slope in x[i] is r[i] * out[i - 1] with r[i] = g[i] + x[i + 1] * r[i + 1].
 _cumulative_prod = define(
     "cumulative_prod", forward=forward.cumulative_prod, inputs=("x",), options=("axis",),
-    vjp=lambda g, x, out, axis: _recurrence_x(g, x, axis) * _later(out, axis, ones_like), public=False)
+    vjp=lambda g, x, out, axis: _recurrence_x(g, x, axis, False) * _before(out, axis, False, ones_like), public=False)
+
+
+def _running_sum(x, axis):
+    return _cumulative_sum(x, axis, False)
 
 
 def _scan(name, function, x, axis, dtype, include_initial, first):
@@ -98,7 +104,7 @@ def cumulative_sum(x, axis=None, dtype=None, include_initial=False):
     >>> cg.cumsum(cg.tensor([1.0, 2.0, 3.0]))
     tensor([1., 3., 6.])
     """
-    return _scan("cumulative_sum", _cumulative_sum, x, axis, dtype, include_initial, zeros_like)
+    return _scan("cumulative_sum", _running_sum, x, axis, dtype, include_initial, zeros_like)
 
 
 @public(method=True)

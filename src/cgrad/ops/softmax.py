@@ -8,7 +8,7 @@ import math
 
 from cgrad.core.forward import softmax as forward
 from cgrad.ops import compare
-from cgrad.ops.arguments import as_floating, one_axis, several_axes
+from cgrad.ops.arguments import as_floating, one_axis, result_shape, several_axes
 from cgrad.ops.define import define, public
 from cgrad.ops.elementwise import exp, sqrt
 from cgrad.ops.reduction import _max, _min, _sum, count_nonzero, kept
@@ -197,16 +197,19 @@ def logsumexp(x, axis=None, keepdims=False):
 
 # ------------------------------------------------------------------------------------------------------------------ norms
 def _norm_forward(x, axis, keepdims):
-    """Scaled by the largest magnitude, so that squares neither overflow nor vanish."""
-    if x.size == 0:
-        return sqrt(_sum(x, axis, keepdims))
-    magnitude = abs(x)
-    scale = _max(magnitude, axis, True)
-    usual = compare.logical_and(compare.isfinite(scale), scale > 0)
-    scale = compare.where(usual, scale, 1)
-    part = magnitude / scale
-    norm = sqrt(_sum(part * part, axis, keepdims))
-    return norm * (scale if keepdims else scale.reshape(norm.shape))
+    """The root of the sum of squares; where that overflows or vanishes, once more with the largest magnitude divided out."""
+    total = _sum(x * x, axis, True)
+    lowest = 1e-30 if x.dtype.itemsize == 4 else 1e-290
+    safe = compare.logical_and(total > lowest, compare.isfinite(total))
+    if x.size == 0 or builtins.bool(safe.all()):
+        norm = sqrt(total)
+    else:
+        magnitude = abs(x)
+        scale = _max(magnitude, axis, True)
+        scale = compare.where(compare.logical_and(compare.isfinite(scale), scale > 0), scale, 1)
+        part = magnitude / scale
+        norm = sqrt(_sum(part * part, axis, True)) * scale
+    return norm if keepdims else norm.reshape(result_shape(tuple(x.shape), axis))
 
 
 def _direction(x, out, axis):

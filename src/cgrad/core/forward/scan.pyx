@@ -21,41 +21,42 @@ cdef enum Scan:
     RECURRENCE
 
 
-cdef void scan(Scan which, element* out, const element* x, const element* a, Py_ssize_t outer, Py_ssize_t n,
-               Py_ssize_t inner) noexcept nogil:
+cdef void scan(Scan which, element* out, const element* x, const element* a, Py_ssize_t outer, Py_ssize_t n, Py_ssize_t inner,
+               bint reverse) noexcept nogil:
     """out[i] = x[i] + out[i - 1], x[i] * out[i - 1] or x[i] + a[i] * out[i - 1], for `inner` neighbours at a time."""
-    cdef Py_ssize_t block, i, _i, j, at
+    cdef Py_ssize_t step = -inner if reverse else inner, block, _i, j, at
     cdef double total
     for block in range(outer):
-        at = block * n * inner
+        at = block * n * inner + ((n - 1) * inner if reverse else 0)
         if element is float:
             if inner == 1:                        # one number carries the sum: in double, its rounding costs nothing
                 total = 1 if which == PRODUCT else 0
-                for i in range(at, at + n):
+                for _i in range(n):
                     if which == SUM:
-                        total = total + x[i]
+                        total = total + x[at]
                     elif which == PRODUCT:
-                        total = total * x[i]
+                        total = total * x[at]
                     else:
-                        total = x[i] + a[i] * total
-                    out[i] = <float>total
+                        total = x[at] + a[at] * total
+                    out[at] = <float>total
+                    at += step
                 continue
         for j in range(at, at + inner):
             out[j] = x[j]
         for _i in range(1, n):
-            at += inner
+            at += step
             if which == SUM:
                 for j in range(at, at + inner):
-                    out[j] = x[j] + out[j - inner]
+                    out[j] = x[j] + out[j - step]
             elif which == PRODUCT:
                 for j in range(at, at + inner):
-                    out[j] = x[j] * out[j - inner]
+                    out[j] = x[j] * out[j - step]
             else:
                 for j in range(at, at + inner):
-                    out[j] = x[j] + a[j] * out[j - inner]
+                    out[j] = x[j] + a[j] * out[j - step]
 
 
-cdef Tensor run(Scan which, Tensor x, Tensor a, int axis):
+cdef Tensor run(Scan which, Tensor x, Tensor a, int axis, bint reverse):
     cdef Tensor out
     cdef Py_ssize_t outer = 1, inner = 1, n
     cdef int k
@@ -80,24 +81,24 @@ cdef Tensor run(Scan which, Tensor x, Tensor a, int axis):
         return out
     with nogil:
         if x.dtype_id == INT64:
-            scan(which, <int64_t*>out.data, <const int64_t*>x.data, <const int64_t*>a.data, outer, n, inner)
+            scan(which, <int64_t*>out.data, <const int64_t*>x.data, <const int64_t*>a.data, outer, n, inner, reverse)
         elif x.dtype_id == FLOAT32:
-            scan(which, <float*>out.data, <const float*>x.data, <const float*>a.data, outer, n, inner)
+            scan(which, <float*>out.data, <const float*>x.data, <const float*>a.data, outer, n, inner, reverse)
         else:
-            scan(which, <double*>out.data, <const double*>x.data, <const double*>a.data, outer, n, inner)
+            scan(which, <double*>out.data, <const double*>x.data, <const double*>a.data, outer, n, inner, reverse)
     return out
 
 
-def cumulative_sum(Tensor x, int axis):
-    """out[i] = x[0] + ... + x[i]."""
-    return run(SUM, x, None, axis)
+def cumulative_sum(Tensor x, int axis, bint reverse):
+    """out[i] = x[0] + ... + x[i], or from the other end."""
+    return run(SUM, x, None, axis, reverse)
 
 
 def cumulative_prod(Tensor x, int axis):
     """out[i] = x[0] * ... * x[i]."""
-    return run(PRODUCT, x, None, axis)
+    return run(PRODUCT, x, None, axis, False)
 
 
-def recurrence(Tensor x, Tensor a, int axis):
-    """out[i] = x[i] + a[i] * out[i - 1], with out[-1] = 0."""
-    return run(RECURRENCE, x, a, axis)
+def recurrence(Tensor x, Tensor a, int axis, bint reverse):
+    """out[i] = x[i] + a[i] * out[i - 1] with out[-1] = 0, or from the other end."""
+    return run(RECURRENCE, x, a, axis, reverse)

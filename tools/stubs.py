@@ -1,0 +1,256 @@
+"""Write the type stubs of the top level and of Tensor from the functions themselves.
+
+    python tools/stubs.py            write src/cgrad/__init__.pyi, src/cgrad/core/tensor.pyi and stubtest-overloads.txt
+    python tools/stubs.py --check    say what has no type yet or is not up to date, and exit with 1 if there is anything
+
+Signatures come from the running package; types from the tables below, by the name of the parameter, with exceptions by function.
+A new operation mostly needs nothing here but a run of this script.
+"""
+import argparse
+import inspect
+import sys
+from pathlib import Path
+
+import cgrad as cg
+from cgrad.core.tensor import Tensor
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCE = ROOT / "src" / "cgrad"
+
+ALIASES = '''\
+_Number: TypeAlias = _bool | _int | _float
+_ArrayLike: TypeAlias = Tensor | np.ndarray[Any, Any] | np.generic | _Number | Sequence[Any]
+_Axes: TypeAlias = _int | Sequence[_int] | None
+_Shape: TypeAlias = _int | Sequence[_int]
+_DTypeLike: TypeAlias = DType | np.dtype[Any] | type[Any] | str
+_Device: TypeAlias = Literal["cpu"] | None
+_Index: TypeAlias = _int | slice | None | EllipsisType | Tensor | np.ndarray[Any, Any] | Sequence[Any]
+'''
+ALIAS_NAMES = [line.split(":")[0] for line in ALIASES.splitlines()]
+
+# Types by the name of a parameter.
+PARAMETERS = {
+    **dict.fromkeys(["x", "y", "z", "condition", "index", "indices", "source", "src", "mask", "weight", "weights", "other", "like"], "_ArrayLike"),
+    **dict.fromkeys(["alpha", "beta", "lambd", "negative_slope", "min_val", "max_val", "fill_value", "nan", "low", "high", "rtol", "atol",
+                     "start", "step", "base", "rate", "mean", "std", "correction", "posinf", "neginf", "threshold"], "_Number"),
+    **dict.fromkeys(["k", "n", "n_rows", "n_cols", "num", "steps", "count", "offset", "decimals", "chunks", "num_samples", "start_dim", "end_dim",
+                     "axis0", "axis1", "axis2", "dim", "more", "length", "precision", "edgeitems", "linewidth"], "_int"),
+    **dict.fromkeys(["keepdims", "requires_grad", "copy", "equal_nan", "endpoint", "replacement", "unbiased", "include_initial", "as_tuple",
+                     "preserve_rng_state", "retain_graph", "create_graph", "force", "sci_mode"], "_bool"),
+    **dict.fromkeys(["stop", "end", "value", "min", "max"], "_Number | Tensor"),
+    **dict.fromkeys(["xs", "tensors"], "Sequence[_ArrayLike]"),
+    **dict.fromkeys(["prepend", "append", "bias"], "_ArrayLike"),
+    **dict.fromkeys(["shape", "size", "sizes", "repetitions", "shift", "repeats", "lengths"], "_Shape"),
+    "axis": "_int", "axes": "Sequence[_int] | _int", "source_axes": "_Shape", "destination": "_Shape",
+    "dtype": "_DTypeLike", "a": "_DTypeLike", "b": "_DTypeLike", "device": "_Device", "generator": "Generator",
+    "data": "_ArrayLike", "obj": "Any", "array": "np.ndarray[Any, Any]", "buffer": "Any", "key": "_Index | tuple[_Index, ...]",
+    "approximate": 'Literal["none", "tanh"]', "indexing": 'Literal["xy", "ij"]', "rounding_mode": 'Literal["trunc", "floor"]',
+    "p": "_Number | Tensor", "shapes": "Sequence[_int]", "pad_width": "Any", "constant_values": "_Number", "ord": "_Number",
+    "size_or_sizes": "_Shape", "indices_or_sections": "_Shape", "gradient": "_ArrayLike", "profile": "_str", "state": "Tensor", "seed": "_int",
+    "function": "Callable[..., _T]", "args": "Any", "kwargs": "Any", "mode": "_str", "inputs": "Tensor | Sequence[Tensor]",
+    "use_reentrant": "_bool", "out": "Tensor", "hook": "Callable[[Tensor], Tensor | None]", "memo": "dict[_int, Any]",
+    "protocol": "Any", "subscripts": "_str", "operands": "_ArrayLike",
+}
+# The same where one function differs: "function.parameter".
+EXCEPTIONS = {
+    **{f"{name}.axis": "_Axes" for name in ("all", "amax", "amin", "any", "count_nonzero", "flip", "logsumexp", "max", "mean", "min", "nanmean",
+                                            "nansum", "prod", "roll", "squeeze", "std", "std_mean", "sum", "var", "var_mean", "vector_norm")},
+    "expand_dims.axis": "_int | Sequence[_int]", "unsqueeze.axis": "_int | Sequence[_int]",
+    "moveaxis.source": "_Shape", "movedim.source": "_Shape", "tensordot.axes": "_int | Sequence[_int] | Sequence[Sequence[_int]]",
+    "transpose.axes": "_int", "broadcast_tensors.tensors": "_ArrayLike", "broadcast_arrays.tensors": "_ArrayLike", "meshgrid.xs": "_ArrayLike",
+    "lerp.end": "_ArrayLike", "normal.mean": "_Number | Tensor", "normal.std": "_Number | Tensor", "scalar_tensor.value": "_Number",
+    "masked_fill.value": "_Number | Tensor", "index_put.value": "_ArrayLike", "threshold.value": "_Number",
+    "set_printoptions.threshold": "_int", "show_config.mode": 'Literal["stdout", "dicts"]', "pad.mode": "_str", "select.index": "_int",
+    "randint.low": "_int", "randint.high": "_int", "randint_like.low": "_int", "randint_like.high": "_int", "narrow.start": "_int | Tensor",
+    "linspace.start": "_Number | Tensor", "fork_rng.seed": "_int", "fill_.value": "_Number | Tensor", "new_full.fill_value": "_Number",
+    "to.args": "_DTypeLike | Tensor | _bool", "repeat_interleave.repeats": "_int | Sequence[_int] | Tensor",
+    "arange.stop": "_Number", "arange.end": "_Number", "Tensor.new_tensor.data": "_ArrayLike", "item.index": "_int",
+    "backward.inputs": "Tensor | Sequence[Tensor]", "tile.repetitions": "_Shape",
+}
+RETURNS = {
+    **dict.fromkeys(["allclose", "array_equal", "is_grad_enabled", "is_contiguous", "is_floating_point"], "_bool"),
+    **dict.fromkeys(["backward", "set_default_dtype", "set_num_threads", "set_printoptions", "set_rng_state", "retain_grad"], "None"),
+    **dict.fromkeys(["get_num_threads", "initial_seed", "seed", "dim", "numel", "element_size", "data_ptr"], "_int"),
+    **dict.fromkeys(["broadcast_arrays", "broadcast_tensors", "chunk", "split", "tensor_split", "unbind", "unstack", "meshgrid", "std_mean", "var_mean",
+                     "topk"], "tuple[Tensor, ...]"),
+    **dict.fromkeys(["get_default_dtype", "promote_types"], "DType"),
+    **dict.fromkeys(["default_generator", "manual_seed"], "Generator"),
+    "broadcast_shapes": "tuple[_int, ...]", "checkpoint": "_T", "fork_rng": "AbstractContextManager[Any]",
+    "nonzero": "tuple[Tensor, ...] | Tensor", "show_config": "dict[_str, dict[_str, Any]] | None", "numpy": "np.ndarray[Any, Any]",
+    "tolist": "Any", "item": "Any", "tobytes": "_bytes", "register_hook": "Any", "__array__": "np.ndarray[Any, Any]",
+    "__dlpack__": "Any", "__dlpack_device__": "tuple[_int, _int]", "__reduce_ex__": "Any", "__reduce__": "Any", "stride": "_int | tuple[_int, ...]",
+    "requires_grad_": "Self", "data_ptr_": "_int",
+}
+PROPERTIES = {
+    "shape": "tuple[_int, ...]", "strides": "tuple[_int, ...]", "ndim": "_int", "size": "_int", "itemsize": "_int", "nbytes": "_int",
+    "dtype": "DType", "device": "_str", "is_leaf": "_bool", "grad_fn": "Node | None", "output_nr": "_int", "retains_grad": "_bool",
+    "T": "Tensor", "mT": "Tensor", "_version": "_int",
+}
+WRITABLE = {"requires_grad": "_bool", "grad": "Tensor | None", "data": "Tensor"}
+BUILTINS = "from builtins import bool as _bool, bytes as _bytes, float as _float, int as _int, str as _str"
+REEXPORTS = {   # names of the top level that are defined, with their types, elsewhere
+    "cgrad": ["autograd", "data", "func", "memory", "nn", "optim", "random"],
+    "cgrad.autograd.mode": ["enable_grad", "no_grad", "set_grad_enabled"],
+    "cgrad.core.dtype": ["DType as dtype"],
+    "cgrad.core.tensor": ["Tensor"],
+    "cgrad.ops.op": ["Op"],
+    "cgrad.ops.random": ["Generator"],
+}
+BINARY = ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", "rshift"]
+HIDDEN = {"kernels", "core", "ops", "config", "tree", "printing"}     # modules that hold public names but are none
+
+missing = []
+overloaded = []        # dotted names with two signatures, which mypy.stubtest cannot compare with the one at run time
+
+
+def type_of(function, parameter):
+    """The type of a parameter as text."""
+    name = parameter.name
+    text = EXCEPTIONS.get(f"{function}.{name}") or EXCEPTIONS.get(f"{function.rstrip('_')}.{name}") or PARAMETERS.get(name)
+    if text is None:
+        missing.append(f"{function}({name})")
+        return "Any"
+    if parameter.default is None and "None" not in text and text not in ("Any", "_Axes", "_Device"):
+        text += " | None"
+    return text
+
+
+def default_of(parameter):
+    value = parameter.default
+    return repr(value) if value is None or isinstance(value, (bool, int, float, str, tuple)) else "..."
+
+
+def signature_of(function, name, method):
+    """The parameters as text, with types."""
+    parts, starred = [], False
+    parameters = list(inspect.signature(function).parameters.values())
+    if method:
+        parts, parameters = [parameters[0].name], parameters[1:]      # x for the functions that are methods as well
+    for parameter in parameters:
+        kind, text = parameter.kind, f"{parameter.name}: {type_of(name, parameter)}"
+        if kind is parameter.VAR_POSITIONAL:
+            text, starred = f"*{text}", True
+        elif kind is parameter.VAR_KEYWORD:
+            text = f"**{text}"
+        elif kind is parameter.KEYWORD_ONLY and not starred:
+            parts.append("*")
+            starred = True
+        if parameter.default is not parameter.empty:
+            text += f" = {default_of(parameter)}"
+        parts.append(text)
+    return ", ".join(parts)
+
+
+def overload_with_other_names(function, name, method):
+    """A second signature with the other spellings (dim, keepdim, ...), or None."""
+    from cgrad.ops import aliases
+    parameters = inspect.signature(function).parameters
+    renames = {p: aliases.KEYWORDS[p][0] for p in ("axis", "keepdims") if p in parameters and aliases.KEYWORDS[p][0] not in parameters}
+    if not renames or not hasattr(function, "__wrapped__"):
+        return None
+    parts = []
+    for text in signature_of(function, name, method).split(", "):
+        head, colon, tail = text.partition(":")
+        parts.append(renames.get(head, head) + colon + tail)
+    return ", ".join(parts)
+
+
+def definition(function, name, method=False, indent=""):
+    """The lines that declare a function; two overloads if it knows other spellings of its keywords."""
+    returns = RETURNS.get(name, "Self" if method and name.endswith("_") and not name.startswith("__") else "Tensor")
+    signatures = [signature_of(function, name, method)]
+    other = overload_with_other_names(function, name, method)
+    lines = []
+    if other is not None:
+        signatures.append(other)
+        overloaded.append(("cgrad.core.tensor.Tensor." if method else "cgrad.") + name)
+    for signature in signatures:
+        lines += [f"{indent}@overload"] * (len(signatures) > 1) + [f"{indent}def {name}({signature}) -> {returns}: ..."]
+    return lines
+
+
+def tensor_stub():
+    lines = [
+        '"""Generated by tools/stubs.py."""',
+        BUILTINS, "from collections.abc import Callable, Iterator, Sequence", "from types import EllipsisType",
+        "from typing import Any, Literal, Self, SupportsIndex, TypeAlias, overload", "", "import numpy as np",
+        "from typing_extensions import disjoint_base", "",
+        "from cgrad.core.dtype import DType", "from cgrad.core.tape import Node", "from cgrad.ops.random import Generator", "",
+        ALIASES, "@disjoint_base", "class Tensor:", "    def __init__(self, *args: Any, **kwargs: Any) -> None: ...",
+    ]
+    for name, text in sorted(PROPERTIES.items()):
+        lines += ["    @property", f"    def {name}(self) -> {text}: ..."]
+    for name, text in sorted(WRITABLE.items()):
+        lines += ["    @property", f"    def {name}(self) -> {text}: ...", f"    @{name}.setter", f"    def {name}(self, value: {text}) -> None: ..."]
+    for name in BINARY:
+        more = ", mod: None = None" if name == "pow" else ""
+        lines += [f"    def __{side}{name}__(self, other: Any{more}, /) -> Tensor: ..." for side in ("", "r")]
+        lines.append(f"    def __i{name}__(self, other: Any, /) -> Self: ...")
+    for name in ("lt", "le", "gt", "ge"):
+        lines.append(f"    def __{name}__(self, other: Any, /) -> Tensor: ...")
+    lines += [f"    def __{name}__(self, other: Any, /) -> Tensor: ...  # type: ignore[override]" for name in ("eq", "ne")]
+    lines += [f"    def __{name}__(self) -> Tensor: ..." for name in ("neg", "pos", "abs", "invert")]
+    lines += [f"    def __{name}__(self) -> {text}: ..." for name, text in
+              (("bool", "_bool"), ("int", "_int"), ("float", "_float"), ("complex", "complex"), ("index", "_int"), ("len", "_int"), ("hash", "_int"),
+               ("iter", "Iterator[Tensor]"))]
+    lines += [
+        "    def __round__(self, ndigits: SupportsIndex | None = None) -> Any: ...",
+        "    def __format__(self, spec: _str) -> _str: ...",
+        "    def __contains__(self, value: Any, /) -> _bool: ...",
+        "    def __getitem__(self, key: _Index | tuple[_Index, ...], /) -> Tensor: ...",
+        "    def __setitem__(self, key: _Index | tuple[_Index, ...], value: _ArrayLike, /) -> None: ...",
+        "    def __array__(self, dtype: Any = None, copy: _bool | None = None) -> np.ndarray[Any, Any]: ...",
+        "    def __dlpack__(self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: _bool | None = None) -> Any: ...",
+        "    def __dlpack_device__(self) -> tuple[_int, _int]: ...",
+        "    def __copy__(self) -> Tensor: ...",
+        "    def __deepcopy__(self, memo: dict[_int, Any]) -> Tensor: ...",
+    ]
+    for name, value in sorted(vars(Tensor).items()):
+        if not name.startswith("_") and callable(value):
+            lines += definition(value, name, method=True, indent="    ")
+    return "\n".join(lines) + "\n"
+
+
+def top_stub():
+    lines = [
+        '"""Generated by tools/stubs.py."""',
+        BUILTINS, "from collections.abc import Callable, Sequence", "from contextlib import AbstractContextManager",
+        "from typing import Any, Literal, TypeVar, overload", "", "import numpy as np", "",
+    ]
+    for module, names in sorted(REEXPORTS.items()):
+        lines.append(f"from {module} import " + ", ".join(n if " as " in n else f"{n} as {n}" for n in names))
+    lines += ["from cgrad.core.dtype import DType", "from cgrad.core.tensor import " + ", ".join(ALIAS_NAMES), "",
+              '_T = TypeVar("_T")', "", "__version__: _str", ""]
+    done = {n.split(" as ")[-1] for names in REEXPORTS.values() for n in names} | HIDDEN
+    for name in dir(cg):
+        if name in done or name.startswith("_"):
+            continue
+        value = getattr(cg, name)
+        if type(value).__name__ == "DType":
+            lines.append(f"{name}: DType")
+        elif callable(value) and not inspect.isclass(value):
+            lines += definition(value, name)
+        else:
+            missing.append(name)
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 if a stub is not up to date")
+    check = parser.parse_args().check
+    wrong = []
+    stubs = {SOURCE / "__init__.pyi": top_stub(), SOURCE / "core" / "tensor.pyi": tensor_stub()}
+    stubs[ROOT / "tools" / "stubtest-overloads.txt"] = "# Generated by tools/stubs.py.\n" + "".join(f"{name}\n" for name in overloaded)
+    for path, text in stubs.items():
+        if not check:
+            path.write_text(text)
+        elif not path.exists() or path.read_text() != text:
+            wrong.append(f"{path.relative_to(ROOT)} is not up to date: run python tools/stubs.py")
+    wrong += [f"no type is known for {name}: add it to the tables of tools/stubs.py" for name in dict.fromkeys(missing)]
+    print("\n".join(wrong) or "the stubs are complete")
+    return bool(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
