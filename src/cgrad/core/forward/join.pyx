@@ -25,6 +25,25 @@ cdef int common_dtype(list xs) except -1:
     return dtype
 
 
+def all_tensors(object xs):
+    """Whether `xs` is a list or tuple of tensors, at least one."""
+    if not isinstance(xs, (list, tuple)) or not xs:
+        return False
+    for x in xs:
+        if not isinstance(x, Tensor):
+            return False
+    return True
+
+
+def same_rank(object xs):
+    """Whether all tensors have as many axes as the first."""
+    cdef Tensor x, first = xs[0]
+    for x in xs:
+        if x.rank != first.rank:
+            return False
+    return True
+
+
 def concat(list xs, int axis):
     """The tensors one after another along an existing axis."""
     cdef Tensor first, x, out
