@@ -40,7 +40,7 @@ def length(str name, object value):
         raise TypeError(f"{name}: a length must be an integer, got {value!r}") from None
 
 
-def read_size(str name, tuple lengths, object shape=None, object size=None):
+def read_size(str name, tuple lengths not None, object shape=None, object size=None):
     """The shape a caller wrote as ints, as one tuple, or by keyword."""
     cdef object named = shape if shape is not None else size
     if named is not None:
@@ -85,12 +85,12 @@ cdef inline int float_or(object dtype) except -1:
     return default_float() if dtype is None else dtype_id(dtype)
 
 
-def empty(str name, tuple shape, object dtype):
+def empty(str name, tuple shape not None, object dtype):
     """A tensor whose elements are whatever was in memory."""
     return fresh(name, shape, float_or(dtype))
 
 
-def zeros(str name, tuple shape, object dtype):
+def zeros(str name, tuple shape not None, object dtype):
     """A tensor of zeros."""
     cdef Tensor out = fresh(name, shape, float_or(dtype))
     cdef size_t nbytes = out.count * ITEMSIZE[out.dtype_id]
@@ -102,7 +102,7 @@ def zeros(str name, tuple shape, object dtype):
     return out
 
 
-def full(str name, tuple shape, object value, object dtype):
+def full(str name, tuple shape not None, object value, object dtype):
     """A tensor with the same number everywhere; OverflowError if the dtype cannot hold it."""
     cdef Tensor one = tensor_from(value, dtype)
     cdef Tensor out = fresh(name, shape, one.dtype_id)

@@ -755,7 +755,7 @@ def write_alias(Tensor x not None, Tensor value not None, object key):
     return alias_tensor(x)
 
 
-def last_writes(object key, tuple shape):
+def last_writes(object key, tuple shape not None):
     """Which values of ``x[key] = values`` stay: a bool Tensor in their shape, or None if all do (no place is named twice)."""
     cdef Tensor number, places, out
     cdef Plan plan
@@ -790,7 +790,7 @@ def index_put(Tensor x not None, Tensor value not None, object key):
     return out
 
 
-def index_scatter(Tensor g not None, object key, tuple shape):
+def index_scatter(Tensor g not None, object key, tuple shape not None):
     """Zeros of `shape` with `g` added at `key`: the adjoint of ``x[key]``; repeated indices accumulate."""
     cdef Tensor out = zeros(g.dtype_id, shape)
     cdef Plan plan = parse(out, key)
@@ -827,8 +827,12 @@ def index_add(Tensor x not None, Tensor value not None, object key):
 cdef Tensor zeros(int dtype, tuple shape):
     cdef Py_ssize_t dims[MAX_DIMS]
     cdef int k
+    if len(shape) > MAX_DIMS:
+        raise ValueError(f"at most {MAX_DIMS} axes are possible, got {len(shape)}")
     for k in range(<int> len(shape)):
         dims[k] = shape[k]
+        if dims[k] < 0:
+            raise ValueError(f"an axis cannot have a negative length; got shape {shape}")
     cdef Tensor out = empty_tensor(dtype, <int> len(shape), dims)
     memset(out.data, 0, out.count * ITEMSIZE[dtype])
     return out
@@ -916,7 +920,7 @@ def scatter_add(Tensor x not None, Tensor src not None, Tensor index not None, i
     return scattered("scatter_add", ADD, x, axis, index, src)
 
 
-def gather_adjoint(Tensor g not None, Tensor index not None, int axis, tuple shape):
+def gather_adjoint(Tensor g not None, Tensor index not None, int axis, tuple shape not None):
     """Zeros of `shape` with `g` added where `gather` read."""
     return scattered("gather", ADD, zeros(g.dtype_id, shape), axis, index, g)
 
@@ -929,7 +933,7 @@ def scatter_clear(Tensor g not None, Tensor index not None, int axis):
     return out
 
 
-def last_scatters(Tensor index not None, int axis, tuple shape):
+def last_scatters(Tensor index not None, int axis, tuple shape not None):
     """Which elements that `scatter` writes stay: a bool Tensor in the shape of the index, or None if all do."""
     cdef Tensor places = zeros(INT64, shape), number, out
     cdef Py_ssize_t i
