@@ -76,7 +76,7 @@ def get_printoptions():
     Examples
     --------
     >>> import cgrad as cg
-    >>> cg.get_printoptions()["precision"]
+    >>> cg.printing.get_printoptions()["precision"]
     4
     """
     return dict(_options)
@@ -95,7 +95,7 @@ def printoptions(**options):
     Examples
     --------
     >>> import cgrad as cg
-    >>> with cg.printoptions(precision=1):
+    >>> with cg.printing.printoptions(precision=1):
     ...     print(cg.tensor([0.25]))
     tensor([0.2])
     """

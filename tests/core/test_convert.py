@@ -82,14 +82,14 @@ REFUSED = ["abc", None, 1j, [1j], {1: 2}, {1}, object(), ["a"], [None], np.array
 
 @pytest.mark.parametrize("data", REFUSED, ids=[type(d).__name__ + str(k) for k, d in enumerate(REFUSED)])
 def test_what_is_not_numbers_is_a_type_error(data):
-    with pytest.raises(TypeError, match="cannot make a tensor|not supported"):
+    with pytest.raises(TypeError, match=r"cannot make a tensor|not supported"):
         cg.tensor(data)
 
 
 def test_integers_beyond_the_dtype_overflow_with_their_value():
     assert cg.tensor(-2 ** 63).item() == -2 ** 63 and cg.tensor([2 ** 63 - 1]).tolist() == [2 ** 63 - 1]
     for data in (2 ** 63, [1, 2 ** 63], -2 ** 63 - 1):
-        with pytest.raises(OverflowError, match="922337203685477580[89] does not fit int64"):
+        with pytest.raises(OverflowError, match=r"922337203685477580[89] does not fit int64"):
             cg.tensor(data)
     with pytest.raises(OverflowError, match="300 does not fit uint8, which holds 0 to 255"):
         cg.tensor([300], dtype=cg.uint8)
@@ -159,7 +159,7 @@ def test_from_numpy_shares_and_keeps_the_array_alive():
     del a
     gc.collect()
     assert x.tolist() == [50, -3, 1]
-    with pytest.raises(TypeError, match="expected a numpy.ndarray, got list"):
+    with pytest.raises(TypeError, match=r"expected a numpy.ndarray, got list"):
         cg.from_numpy([1])
 
 

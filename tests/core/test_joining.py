@@ -62,7 +62,7 @@ def test_pieces_are_views():
     x = cg.arange(6).reshape(2, 3)
     for piece in (cg.split(x, 2, axis=1)[0], cg.chunk(x, 2)[0], cg.unstack(x, 1)[0], cg.tensor_split(x, 2)[0]):
         assert np.shares_memory(piece.numpy(), x.numpy())
-    first, second = x.split(1)
+    _, second = x.split(1)
     second[0, 0] = 50
     assert x[1, 0].item() == 50
 

@@ -22,30 +22,7 @@ __all__ = [
 
 
 # ---------------------------------------------------------------------------------------------------------------- arguments
-def length(name, value):
-    """One extent as a Python int."""
-    if isinstance(value, (bool, np.bool_)):
-        raise TypeError(f"{name}: a length must be an integer, got {value!r}")
-    try:
-        return operator.index(value)
-    except TypeError:
-        raise TypeError(f"{name}: a length must be an integer, got {value!r}") from None
-
-
-def read_size(name, lengths, shape=None, size=None):
-    """The shape a caller wrote as ints, as one tuple, or by keyword."""
-    named = shape if shape is not None else size
-    if named is not None:
-        if lengths or (shape is not None and size is not None):
-            raise TypeError(f"{name}: the shape is given twice")
-        lengths = (named,)
-    if len(lengths) == 1 and not isinstance(lengths[0], int):
-        only = lengths[0]
-        if isinstance(only, (np.ndarray, Tensor)) and only.ndim == 1:
-            only = only.tolist()
-        if isinstance(only, (tuple, list)):
-            lengths = only
-    return tuple(n if type(n) is int else length(name, n) for n in lengths)
+length, read_size = fill.length, fill.read_size
 
 
 def check_device(name, device):
@@ -108,8 +85,12 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False):
     tensor([[1., 2.],
             [3., 4.]])
     """
-    check_device("tensor", device)
-    return finish(convert.tensor_from(data, dtype, True), requires_grad)
+    if device is not None:
+        check_device("tensor", device)
+    x = convert.tensor_from(data, dtype, True)
+    if requires_grad:
+        x.requires_grad = True
+    return x
 
 
 def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
@@ -150,7 +131,8 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
     >>> x
     tensor([5., 0., 0.], dtype=cgrad.float64)
     """
-    check_device("asarray", device)
+    if device is not None:
+        check_device("asarray", device)
     if isinstance(obj, Tensor) and not requires_grad:
         if dtype is None or as_dtype(dtype) is obj.dtype:
             return obj.clone() if copy else obj
@@ -226,7 +208,8 @@ def from_dlpack(x, *, device=None, copy=None):
     >>> cg.from_dlpack(np.arange(3))
     tensor([0, 1, 2])
     """
-    check_device("from_dlpack", device)
+    if device is not None:
+        check_device("from_dlpack", device)
     return convert.tensor_from_dlpack(x, copy)
 
 
@@ -332,9 +315,10 @@ def zeros(*lengths, shape=None, size=None, dtype=None, device=None, requires_gra
     tensor([[0., 0., 0.],
             [0., 0., 0.]])
     """
-    check_device("zeros", device)
+    if device is not None:
+        check_device("zeros", device)
     lengths = read_size("zeros", lengths, shape, size)
-    return finish(fill.zeros("zeros", lengths, get_default_dtype() if dtype is None else dtype), requires_grad)
+    return finish(fill.zeros("zeros", lengths, dtype), requires_grad)
 
 
 def ones(*lengths, shape=None, size=None, dtype=None, device=None, requires_grad=False):
@@ -369,9 +353,10 @@ def ones(*lengths, shape=None, size=None, dtype=None, device=None, requires_grad
     >>> cg.ones(2)
     tensor([1., 1.])
     """
-    check_device("ones", device)
+    if device is not None:
+        check_device("ones", device)
     lengths = read_size("ones", lengths, shape, size)
-    return finish(fill.full("ones", lengths, 1, get_default_dtype() if dtype is None else dtype), requires_grad)
+    return finish(fill.full("ones", lengths, 1.0, dtype), requires_grad)
 
 
 def full(shape=None, fill_value=None, *, size=None, dtype=None, device=None, requires_grad=False):
@@ -409,7 +394,8 @@ def full(shape=None, fill_value=None, *, size=None, dtype=None, device=None, req
     tensor([[7, 7],
             [7, 7]])
     """
-    check_device("full", device)
+    if device is not None:
+        check_device("full", device)
     if fill_value is None:
         raise TypeError("full: fill_value is missing")
     lengths = read_size("full", (), shape, size)
@@ -457,9 +443,10 @@ def empty(*lengths, shape=None, size=None, dtype=None, device=None, requires_gra
     >>> cg.empty(2, 3).shape
     (2, 3)
     """
-    check_device("empty", device)
+    if device is not None:
+        check_device("empty", device)
     lengths = read_size("empty", lengths, shape, size)
-    return finish(fill.empty("empty", lengths, get_default_dtype() if dtype is None else dtype), requires_grad)
+    return finish(fill.empty("empty", lengths, dtype), requires_grad)
 
 
 def zeros_like(x, *, dtype=None, device=None, requires_grad=False):
@@ -486,7 +473,8 @@ def zeros_like(x, *, dtype=None, device=None, requires_grad=False):
     >>> cg.zeros_like(cg.tensor([1, 2]))
     tensor([0, 0])
     """
-    check_device("zeros_like", device)
+    if device is not None:
+        check_device("zeros_like", device)
     x = like("zeros_like", x)
     return finish(fill.zeros("zeros_like", x.shape, x.dtype if dtype is None else dtype), requires_grad)
 
@@ -515,7 +503,8 @@ def ones_like(x, *, dtype=None, device=None, requires_grad=False):
     >>> cg.ones_like(cg.tensor([1, 2]))
     tensor([1, 1])
     """
-    check_device("ones_like", device)
+    if device is not None:
+        check_device("ones_like", device)
     x = like("ones_like", x)
     return finish(fill.full("ones_like", x.shape, 1, x.dtype if dtype is None else dtype), requires_grad)
 
@@ -545,7 +534,8 @@ def full_like(x, fill_value, *, dtype=None, device=None, requires_grad=False):
     >>> cg.full_like(cg.zeros(2), 0.5)
     tensor([0.5000, 0.5000])
     """
-    check_device("full_like", device)
+    if device is not None:
+        check_device("full_like", device)
     x = like("full_like", x)
     return finish(filled("full_like", x.shape, fill_value, x.dtype if dtype is None else dtype), requires_grad)
 
@@ -574,7 +564,8 @@ def empty_like(x, *, dtype=None, device=None, requires_grad=False):
     >>> cg.empty_like(cg.zeros(2, 3)).shape
     (2, 3)
     """
-    check_device("empty_like", device)
+    if device is not None:
+        check_device("empty_like", device)
     x = like("empty_like", x)
     return finish(fill.empty("empty_like", x.shape, x.dtype if dtype is None else dtype), requires_grad)
 
@@ -638,10 +629,13 @@ def arange(start, stop=None, step=1, *, end=None, dtype=None, device=None, requi
     >>> cg.arange(1.0, 2.5, 0.5)
     tensor([1.0000, 1.5000, 2.0000])
     """
-    check_device("arange", device)
+    if device is not None:
+        check_device("arange", device)
     stop = end if stop is None else stop
     if stop is None:
         start, stop = 0, start
+    if dtype is None and type(start) is int and type(stop) is int and step == 1 and -(1 << 62) < start <= stop < 1 << 62:
+        return finish(fill.arange(start, 1, stop - start, "int64"), requires_grad)
     start, stop, step = number("arange", "start", start), number("arange", "stop", stop), number("arange", "step", step)
     if step == 0:
         raise ValueError("arange: step must not be 0")
@@ -740,7 +734,8 @@ def linspace(start, stop=None, num=None, *, end=None, steps=None, endpoint=True,
     >>> cg.linspace(0, 1, 5)
     tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
     """
-    check_device("linspace", device)
+    if device is not None:
+        check_device("linspace", device)
     stop = end if stop is None else stop
     return spread("linspace", start, stop, _steps("linspace", num, steps), endpoint, dtype, requires_grad)
 
@@ -782,7 +777,8 @@ def logspace(start, stop=None, num=None, *, end=None, steps=None, base=10.0, end
     >>> cg.logspace(0, 2, 3)
     tensor([  1.,  10., 100.])
     """
-    check_device("logspace", device)
+    if device is not None:
+        check_device("logspace", device)
     stop = end if stop is None else stop
     base = float(number("logspace", "base", base))
     return spread("logspace", start, stop, _steps("logspace", num, steps), endpoint, dtype, requires_grad, base)
@@ -825,13 +821,14 @@ def eye(n_rows, n_cols=None, *, k=0, dtype=None, device=None, requires_grad=Fals
     tensor([[1., 0.],
             [0., 1.]])
     """
-    check_device("eye", device)
+    if device is not None:
+        check_device("eye", device)
     rows = length("eye", n_rows)
     columns = rows if n_cols is None else length("eye", n_cols)
     if min(rows, columns) < 0 or max(rows, columns) >= 1 << 60:
         raise ValueError(f"eye: {rows} x {columns} is not a possible size")
     k = max(-rows, min(columns, length("eye", k)))
-    return finish(fill.eye(rows, columns, k, get_default_dtype() if dtype is None else dtype), requires_grad)
+    return finish(fill.eye(rows, columns, k, dtype), requires_grad)
 
 
 # ---------------------------------------------------------------------------------------------------------------- triangles, grids

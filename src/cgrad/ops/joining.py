@@ -74,14 +74,14 @@ _pad = define("pad", forward=forward.pad, inputs=("x",), options=("widths", "val
 
 
 def _tensors(name, xs):
+    """The tensors of a list or tuple, numbers and arrays among them converted."""
+    if forward.all_tensors(xs):
+        return xs
     if isinstance(xs, Tensor):
         raise TypeError(f"{name}: expected a list or tuple of tensors, got one tensor of shape {xs.shape}; put it into a list")
-    try:
-        xs = [as_tensor(name, x) for x in xs]
-    except TypeError as error:
-        if hasattr(xs, "__iter__"):
-            raise
-        raise TypeError(f"{name}: expected a list or tuple of tensors, got {type(xs).__name__}") from error
+    if not hasattr(xs, "__iter__"):
+        raise TypeError(f"{name}: expected a list or tuple of tensors, got {type(xs).__name__}")
+    xs = [as_tensor(name, x) for x in xs]
     if not xs:
         raise ValueError(f"{name}: at least one tensor is needed")
     return xs
@@ -127,7 +127,7 @@ def concat(xs, axis=0):
     xs = _tensors("concat", xs)
     if axis is None:
         return _concat([reshape(x, (-1,)) if x.size else reshape(x, (0,)) for x in xs], 0)
-    if any(x.ndim != xs[0].ndim for x in xs):
+    if not forward.same_rank(xs):
         xs = [x for x in xs if x.shape != (0,)] or xs[:1]
     if xs[0].ndim == 0:
         raise ValueError("concat: 0-d tensors have no axis to join along; use stack")

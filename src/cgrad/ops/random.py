@@ -342,7 +342,9 @@ def _stream(name, generator):
 
 
 def _floating(name, dtype):
-    dtype = get_default_dtype() if dtype is None else as_dtype(dtype)
+    if dtype is None:
+        return None
+    dtype = as_dtype(dtype)
     if not dtype.is_floating_point:
         raise TypeError(f"{name}: dtype must be a floating one, got {dtype.name}")
     return dtype
@@ -391,7 +393,8 @@ def rand(*lengths, shape=None, size=None, generator=None, dtype=None, device=Non
     >>> cg.rand(2, 3).shape
     (2, 3)
     """
-    check_device("rand", device)
+    if device is not None:
+        check_device("rand", device)
     stream = _stream("rand", generator)
     out = fill.empty("rand", read_size("rand", lengths, shape, size), _floating("rand", dtype))
     stream.uniform(out, 0.0, 1.0)
@@ -434,7 +437,8 @@ def randn(*lengths, shape=None, size=None, generator=None, dtype=None, device=No
     >>> cg.randn(2, 3).shape
     (2, 3)
     """
-    check_device("randn", device)
+    if device is not None:
+        check_device("randn", device)
     stream = _stream("randn", generator)
     out = fill.empty("randn", read_size("randn", lengths, shape, size), _floating("randn", dtype))
     stream.normal(out, 0.0, 1.0)
@@ -477,7 +481,8 @@ def randint(low, high=None, size=None, *, shape=None, generator=None, dtype=None
     >>> bool((x >= 0).all() and (x < 10).all())
     True
     """
-    check_device("randint", device)
+    if device is not None:
+        check_device("randint", device)
     size = shape if size is None else size
     if isinstance(high, (tuple, list)) and size is None:
         high, size = None, high
@@ -542,7 +547,8 @@ def randperm(n, *, generator=None, dtype=None, device=None, requires_grad=False)
     >>> sorted(cg.randperm(4).tolist())
     [0, 1, 2, 3]
     """
-    check_device("randperm", device)
+    if device is not None:
+        check_device("randperm", device)
     stream = _stream("randperm", generator)
     out = fill.empty("randperm", (length("randperm", n),), "int64")
     stream.permutation(out)
@@ -582,7 +588,8 @@ def uniform(low=0.0, high=1.0, size=(), *, shape=None, generator=None, dtype=Non
     >>> cg.uniform(-1, 1, (2,)).shape
     (2,)
     """
-    check_device("uniform", device)
+    if device is not None:
+        check_device("uniform", device)
     low, high = _bounds("uniform", low, high)
     stream = _stream("uniform", generator)
     out = fill.empty("uniform", read_size("uniform", (size if shape is None else shape,)), _floating("uniform", dtype))
@@ -635,7 +642,8 @@ def normal(mean=0.0, std=1.0, size=None, *, shape=None, generator=None, dtype=No
     >>> cg.normal(0.0, 2.0, (3,)).shape
     (3,)
     """
-    check_device("normal", device)
+    if device is not None:
+        check_device("normal", device)
     size = shape if size is None else size
     if not isinstance(mean, (Tensor, np.ndarray)) and not isinstance(std, (Tensor, np.ndarray)):
         mean, std = _number("normal", "mean", mean), _number("normal", "std", std)
@@ -691,7 +699,8 @@ def exponential(rate=1.0, size=(), *, shape=None, generator=None, dtype=None, de
     >>> bool((cg.exponential(2.0, (5,)) >= 0).all())
     True
     """
-    check_device("exponential", device)
+    if device is not None:
+        check_device("exponential", device)
     rate = _positive("exponential", rate)
     stream = _stream("exponential", generator)
     out = fill.empty("exponential", read_size("exponential", (size if shape is None else shape,)), _floating("exponential", dtype))

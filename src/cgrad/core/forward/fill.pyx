@@ -8,9 +8,13 @@ from libc.math cimport pow
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, int8_t
 from libc.string cimport memcpy, memset
 
-from cgrad.core.dtype cimport ITEMSIZE, KIND, KIND_FLOAT, dtype_id, dtype_object
+from cgrad.core.dtype cimport ITEMSIZE, default_float, dtype_id, dtype_object
 from cgrad.core.tensor cimport Tensor, copy_tensor, empty_tensor, shape_of, strides_of
 from cgrad.kernels.table cimport BOOL, FLOAT32, FLOAT64, INT8, INT16, INT32, INT64, MAX_DIMS, UINT8
+
+import operator
+
+import numpy as np
 
 from cgrad.core.convert import tensor_from
 
@@ -22,6 +26,37 @@ ctypedef fused number:
     int64_t
     float
     double
+
+
+def length(str name, object value):
+    """One extent as a Python int; TypeError for bools and floats."""
+    if type(value) is int:
+        return value
+    if isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name}: a length must be an integer, got {value!r}")
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name}: a length must be an integer, got {value!r}") from None
+
+
+def read_size(str name, tuple lengths not None, object shape=None, object size=None):
+    """The shape a caller wrote as ints, as one tuple, or by keyword."""
+    cdef object named = shape if shape is not None else size
+    if named is not None:
+        if lengths or (shape is not None and size is not None):
+            raise TypeError(f"{name}: the shape is given twice")
+        lengths = (named,)
+    if len(lengths) == 1 and not isinstance(lengths[0], int):
+        only = lengths[0]
+        if isinstance(only, (np.ndarray, Tensor)) and only.ndim == 1:
+            only = only.tolist()
+        if isinstance(only, (tuple, list)):
+            lengths = tuple(only)
+    for n in lengths:
+        if type(n) is not int:
+            return tuple([length(name, n) for n in lengths])
+    return lengths
 
 
 cdef Tensor fresh(str name, tuple shape, int dtype):
@@ -45,14 +80,19 @@ cdef Tensor fresh(str name, tuple shape, int dtype):
         raise MemoryError(f"{name}: no memory for shape {shape} of {dtype_object(dtype).name}") from None
 
 
-def empty(str name, tuple shape, object dtype):
+cdef inline int float_or(object dtype) except -1:
+    """The id of a dtype; None is the default float."""
+    return default_float() if dtype is None else dtype_id(dtype)
+
+
+def empty(str name, tuple shape not None, object dtype):
     """A tensor whose elements are whatever was in memory."""
-    return fresh(name, shape, dtype_id(dtype))
+    return fresh(name, shape, float_or(dtype))
 
 
-def zeros(str name, tuple shape, object dtype):
+def zeros(str name, tuple shape not None, object dtype):
     """A tensor of zeros."""
-    cdef Tensor out = fresh(name, shape, dtype_id(dtype))
+    cdef Tensor out = fresh(name, shape, float_or(dtype))
     cdef size_t nbytes = out.count * ITEMSIZE[out.dtype_id]
     if nbytes > 65536:
         with nogil:
@@ -62,7 +102,7 @@ def zeros(str name, tuple shape, object dtype):
     return out
 
 
-def full(str name, tuple shape, object value, object dtype):
+def full(str name, tuple shape not None, object value, object dtype):
     """A tensor with the same number everywhere; OverflowError if the dtype cannot hold it."""
     cdef Tensor one = tensor_from(value, dtype)
     cdef Tensor out = fresh(name, shape, one.dtype_id)
@@ -150,8 +190,8 @@ def linspace(str name, double start, double stop, Py_ssize_t n, bint endpoint, o
 
 def eye(Py_ssize_t rows, Py_ssize_t columns, Py_ssize_t k, object dtype):
     """Zeros with ones on diagonal `k`."""
-    cdef Tensor one = tensor_from(1, dtype)
     cdef Tensor out = zeros("eye", (rows, columns), dtype)
+    cdef Tensor one = tensor_from(1, out.dtype)
     cdef int itemsize = ITEMSIZE[out.dtype_id]
     cdef Py_ssize_t i
     for i in range(max(<Py_ssize_t> 0, -k), min(rows, columns - k)):

@@ -5,6 +5,7 @@ along an axis.  `parse` checks a key completely before anything is read or writt
 Called by ops/indexing.py, which adds the derivatives, and by Tensor's `[]` through `get_entry`, whose first lines are the fast
 path for ints.  Parsing holds the GIL; long loops (kernels/index.pyx) run without it.  Next to read: ops/indexing.py.
 """
+from cpython.object cimport PyObject
 from libc.stdint cimport int64_t
 from libc.string cimport memset
 
@@ -13,7 +14,7 @@ from cgrad.core.storage cimport Storage, new_storage
 from cgrad.core.tape cimport grad_enabled, inside_op
 from cgrad.core.tensor cimport (
     REQUIRES_GRAD, SLOW, Tensor, alias_tensor, cast_tensor, copy_into, copy_tensor, empty_tensor, item_of,
-    refresh, scalar_tensor, shape_of, shape_text, shape_tuple, stale, strides_of, view_tensor, writable)
+    refresh, scalar_tensor, shape_of, shape_text, shape_tuple, stale, store_item, strides_of, view_tensor, writable)
 from cgrad.kernels.index cimport (
     ADD, GET, SET, Mode, Walk, check_indices, count_true, index_offsets, mask_coordinates, mask_offsets, run_along_axis,
     run_walk)
@@ -31,6 +32,11 @@ cdef extern from "Python.h":
     int PySlice_Unpack(object slice, Py_ssize_t* start, Py_ssize_t* stop, Py_ssize_t* step) except -1
     Py_ssize_t PySlice_AdjustIndices(Py_ssize_t length, Py_ssize_t* start, Py_ssize_t* stop, Py_ssize_t step)
     Py_ssize_t PY_SSIZE_T_MAX
+    bint PySlice_Check(object)
+    bint PyLong_CheckExact(object)
+    long long PyLong_AsLongAndOverflow "PyLong_AsLongLongAndOverflow"(object, int*) except? -1
+    PyObject* PyTuple_GET_ITEM(object, Py_ssize_t)
+    Py_ssize_t PyTuple_GET_SIZE(object)
 
 cdef enum:
     LONG_LOOP = 16384      # elements from which releasing the GIL (about 50 ns) is lost in the loop
@@ -386,22 +392,23 @@ cdef int put(Plan plan, Tensor value, Mode mode, str op) except -1:
 
 
 cdef int write(Plan plan, Tensor value, str op) except -1:
-    cdef Py_ssize_t strides[MAX_DIMS]
-    cdef Tensor view
     writable(plan.x, op)
     distinct(plan.x, op)
     if plan.basic:
-        if not stretch(value, plan.rank, plan.shape, strides):
-            raise ValueError(f"{op}: a value of shape {shape_text(value.rank, shape_of(value))} does not broadcast to the indexed "
-                             f"shape {shape_text(plan.rank, plan.shape)}")
-        if value.storage is not plan.x.storage and overlap(plan.x, value):
-            value = copy_tensor(value)
-        view = view_tensor(plan.x, plan.rank, plan.shape, plan.strides, plan.start)
-        copy_into(view, value)
-        return 0
+        return write_view(view_tensor(plan.x, plan.rank, plan.shape, plan.strides, plan.start), value, op)
     put(plan, value, SET, op)
     plan.x.storage.version += 1
     return 0
+
+
+cdef int write_view(Tensor view, Tensor value, str op) except -1:
+    cdef Py_ssize_t strides[MAX_DIMS]
+    if not stretch(value, view.rank, shape_of(view), strides):
+        raise ValueError(f"{op}: a value of shape {shape_text(value.rank, shape_of(value))} does not broadcast to the indexed "
+                         f"shape {shape_text(view.rank, shape_of(view))}")
+    if value.storage is not view.storage and overlap(view, value):
+        value = copy_tensor(value)
+    return copy_into(view, value)
 
 
 cdef int accumulate(Plan plan, Tensor value) except -1:
@@ -438,36 +445,62 @@ def set_recorded(get, put, write):
     recorded_write = write
 
 
-cdef inline Tensor select(Tensor x, Py_ssize_t i):
-    cdef Py_ssize_t size
-    if x.rank == 0:
-        raise IndexError("too many indices: the tensor has 0 axes, but 1 were indexed")
-    size = shape_of(x)[0]
-    if i < 0:
-        i += size
-    if i < 0 or i >= size:
-        out_of_bounds(i if i >= 0 else i - size, 0, size)
-    return view_tensor(x, x.rank - 1, shape_of(x) + 1, strides_of(x) + 1, i * strides_of(x)[0])
-
-
-cdef Tensor select_many(Tensor x, tuple key):
-    """x[i, j, ...] for plain ints; None if the key holds anything else."""
-    cdef Py_ssize_t i = 0, size, offset = 0
-    cdef int axis, n = <int> len(key)
-    if n > x.rank:
-        return None
-    for axis in range(n):
-        if type(key[axis]) is not int:
+cdef Tensor basic_view(Tensor x, object key):
+    """The view for a key of plain ints, slices, None and Ellipsis; None for any other key, also for a wrong one."""
+    cdef Py_ssize_t shape[MAX_DIMS]
+    cdef Py_ssize_t strides[MAX_DIMS]
+    cdef Py_ssize_t i, start, stop, step, n, offset = 0
+    cdef Py_ssize_t n_parts = PyTuple_GET_SIZE(key) if type(key) is tuple else 1
+    cdef PyObject* part
+    cdef int axis = 0, rank = 0, used = 0, new = 0, dots = 0, k, m
+    for k in range(n_parts):
+        part = PyTuple_GET_ITEM(key, k) if type(key) is tuple else <PyObject*> key
+        if PyLong_CheckExact(<object> part):
+            used += 1
+        elif PySlice_Check(<object> part):
+            used += 1
+            new += 1
+        elif part == <PyObject*> None:
+            new += 1
+        elif part == <PyObject*> Ellipsis:
+            dots += 1
+        else:
             return None
-        size = shape_of(x)[axis]
-        try:
-            i = key[axis]
-        except OverflowError:
-            out_of_bounds(key[axis], axis, size)
-        if i < -size or i >= size:
-            out_of_bounds(i, axis, size)
-        offset += (i + size if i < 0 else i) * strides_of(x)[axis]
-    return view_tensor(x, x.rank - n, shape_of(x) + n, strides_of(x) + n, offset)
+    if used > x.rank or dots > 1 or x.rank - used + new > MAX_DIMS:
+        return None
+    for k in range(n_parts):
+        part = PyTuple_GET_ITEM(key, k) if type(key) is tuple else <PyObject*> key
+        if part == <PyObject*> None:
+            shape[rank] = 1
+            strides[rank] = 0
+            rank += 1
+        elif part == <PyObject*> Ellipsis:
+            for m in range(x.rank - used):
+                shape[rank] = x.dims[axis]
+                strides[rank] = x.dims[x.rank + axis]
+                rank += 1
+                axis += 1
+        elif PySlice_Check(<object> part):
+            PySlice_Unpack(<object> part, &start, &stop, &step)
+            n = PySlice_AdjustIndices(x.dims[axis], &start, &stop, step)
+            shape[rank] = n
+            strides[rank] = step * x.dims[x.rank + axis] if n > 1 else x.dims[x.rank + axis]
+            if n > 0:
+                offset += start * x.dims[x.rank + axis]
+            rank += 1
+            axis += 1
+        else:
+            i = PyLong_AsLongAndOverflow(<object> part, &m)
+            if m or i < -x.dims[axis] or i >= x.dims[axis]:
+                return None
+            offset += (i + x.dims[axis] if i < 0 else i) * x.dims[x.rank + axis]
+            axis += 1
+    while axis < x.rank:
+        shape[rank] = x.dims[axis]
+        strides[rank] = x.dims[x.rank + axis]
+        rank += 1
+        axis += 1
+    return view_tensor(x, rank, shape, strides, offset)
 
 
 def getitem(Tensor x not None, object key):
@@ -486,17 +519,8 @@ def getitem(Tensor x not None, object key):
     >>> tolist(getitem(tensor_from([[1, 2], [3, 4]]), (slice(None), [1, 0])))
     [[2, 1], [4, 3]]
     """
-    cdef Tensor out
-    if type(key) is int:
-        try:
-            return select(x, key)
-        except OverflowError:
-            out_of_bounds(key, 0, shape_of(x)[0] if x.rank else 0)
-    if type(key) is tuple:
-        out = select_many(x, key)
-        if out is not None:
-            return out
-    return read(parse(x, key))
+    cdef Tensor out = basic_view(x, key)
+    return out if out is not None else read(parse(x, key))
 
 
 def get_entry(Tensor x not None, object key):
@@ -531,7 +555,7 @@ def get_entry(Tensor x not None, object key):
     if stale(x):
         refresh(x)
     if x.flags & (REQUIRES_GRAD | SLOW) and wanted(x.flags):
-        return recorded_get(x, frozen_key(x, key))
+        return recorded_get(x, key if plain_key(key) else frozen_key(x, key))
     return getitem(x, key)
 
 
@@ -567,7 +591,30 @@ cdef inline bint plain(object bound):
     return bound is None or type(bound) is int
 
 
+cdef bint plain_key(object key):
+    """Whether the key is made of nothing that could change later."""
+    if type(key) is tuple:
+        for part in <tuple> key:
+            if not plain_part(part):
+                return False
+        return True
+    return plain_part(key)
+
+
+cdef inline bint plain_part(object part):
+    return (type(part) is int or part is None or part is Ellipsis
+            or type(part) is slice and plain(part.start) and plain(part.stop) and plain(part.step))
+
+
 # ------------------------------------------------------------------------------------------------------ x[key] = value
+
+cdef int store_checked(int dtype, char* data, object value) except -1:
+    try:
+        return store_item(dtype, data, value)
+    except OverflowError:
+        text = str(value) if abs(value) < 2 ** 200 else f"of {abs(value).bit_length()} bits"
+        raise OverflowError(f"setitem: int {text} does not fit {dtype_object(dtype).name}") from None
+
 
 def value_for(Tensor x not None, object value, str op="setitem"):
     """
@@ -584,13 +631,17 @@ def value_for(Tensor x not None, object value, str op="setitem"):
         out = value
     elif isinstance(value, (bool, int, float)) and not isinstance(value, np.generic):
         if KIND[x.dtype_id] == KIND_FLOAT:
-            return tensor_from(value, dtype_object(x.dtype_id))
+            out = empty_tensor(x.dtype_id, 0, NULL)
+            store_checked(x.dtype_id, out.data, value)
+            return out
         lossless = value == int(value) if value == value and abs(value) != float("inf") else False
         if KIND[x.dtype_id] == KIND_BOOL:
             lossless = value in (0, 1)
         if not lossless:
             raise TypeError(f"{op}: {value!r} cannot be stored in a tensor of {dtype_object(x.dtype_id).name} without loss")
-        return tensor_from(int(value), dtype_object(x.dtype_id))
+        out = empty_tensor(x.dtype_id, 0, NULL)
+        store_checked(x.dtype_id, out.data, int(value))
+        return out
     else:
         out = tensor_from(value, None, None)
         if isinstance(value, (list, tuple)) and (KIND[out.dtype_id] <= KIND[x.dtype_id] or out.count == 0):
@@ -626,7 +677,18 @@ def setitem(Tensor x not None, object key, object value):
     >>> tolist(x)
     [7, 7, 3]
     """
-    write(parse(x, key), value_for(x, value), "setitem")
+    cdef Tensor view = basic_view(x, key)
+    if view is None:
+        write(parse(x, key), value_for(x, value), "setitem")
+        return
+    writable(x, "setitem")
+    distinct(x, "setitem")
+    if view.rank == 0 and (KIND[x.dtype_id] == KIND_FLOAT and (type(value) is float or type(value) is int)
+                           or KIND[x.dtype_id] == KIND_INT and type(value) is int):
+        store_checked(x.dtype_id, view.data, value)
+        x.storage.version += 1
+        return
+    write_view(view, value_for(x, value), "setitem")
 
 
 def set_entry(Tensor x not None, object key, object value):
@@ -672,11 +734,12 @@ def set_entry(Tensor x not None, object key, object value):
             refresh(<Tensor> value)
         flags |= (<Tensor> value).flags
     if not (flags & (REQUIRES_GRAD | SLOW) and wanted(flags)):
-        write(parse(x, key), value_for(x, value), "setitem")
+        setitem(x, key, value)
         return
     check_target(x, "setitem")
     v = value_for(x, value)
-    key = frozen_key(x, key)
+    if not plain_key(key):
+        key = frozen_key(x, key)
     if flags & SLOW or x.base is not None or not grad_enabled():
         write_result(x, recorded_put(x, v, key))
         return
@@ -692,14 +755,14 @@ def write_alias(Tensor x not None, Tensor value not None, object key):
     return alias_tensor(x)
 
 
-def last_writes(object key, tuple shape):
+def last_writes(object key, tuple shape not None):
     """Which values of ``x[key] = values`` stay: a bool Tensor in their shape, or None if all do (no place is named twice)."""
     cdef Tensor number, places, out
     cdef Plan plan
     cdef Py_ssize_t i
     cdef bint all_stay = True
     cdef int64_t* back
-    if not any([isinstance(part, Tensor) and (<Tensor> part).dtype_id != BOOL for part in key]):
+    if not isinstance(key, tuple) or not any([isinstance(part, Tensor) and (<Tensor> part).dtype_id != BOOL for part in key]):
         return None
     places = zeros(INT64, shape)
     plan = parse(places, key)
@@ -727,7 +790,7 @@ def index_put(Tensor x not None, Tensor value not None, object key):
     return out
 
 
-def index_scatter(Tensor g not None, object key, tuple shape):
+def index_scatter(Tensor g not None, object key, tuple shape not None):
     """Zeros of `shape` with `g` added at `key`: the adjoint of ``x[key]``; repeated indices accumulate."""
     cdef Tensor out = zeros(g.dtype_id, shape)
     cdef Plan plan = parse(out, key)
@@ -764,8 +827,12 @@ def index_add(Tensor x not None, Tensor value not None, object key):
 cdef Tensor zeros(int dtype, tuple shape):
     cdef Py_ssize_t dims[MAX_DIMS]
     cdef int k
+    if len(shape) > MAX_DIMS:
+        raise ValueError(f"at most {MAX_DIMS} axes are possible, got {len(shape)}")
     for k in range(<int> len(shape)):
         dims[k] = shape[k]
+        if dims[k] < 0:
+            raise ValueError(f"an axis cannot have a negative length; got shape {shape}")
     cdef Tensor out = empty_tensor(dtype, <int> len(shape), dims)
     memset(out.data, 0, out.count * ITEMSIZE[dtype])
     return out
@@ -853,7 +920,7 @@ def scatter_add(Tensor x not None, Tensor src not None, Tensor index not None, i
     return scattered("scatter_add", ADD, x, axis, index, src)
 
 
-def gather_adjoint(Tensor g not None, Tensor index not None, int axis, tuple shape):
+def gather_adjoint(Tensor g not None, Tensor index not None, int axis, tuple shape not None):
     """Zeros of `shape` with `g` added where `gather` read."""
     return scattered("gather", ADD, zeros(g.dtype_id, shape), axis, index, g)
 
@@ -866,7 +933,7 @@ def scatter_clear(Tensor g not None, Tensor index not None, int axis):
     return out
 
 
-def last_scatters(Tensor index not None, int axis, tuple shape):
+def last_scatters(Tensor index not None, int axis, tuple shape not None):
     """Which elements that `scatter` writes stay: a bool Tensor in the shape of the index, or None if all do."""
     cdef Tensor places = zeros(INT64, shape), number, out
     cdef Py_ssize_t i

@@ -25,7 +25,26 @@ cdef int common_dtype(list xs) except -1:
     return dtype
 
 
-def concat(list xs, int axis):
+def all_tensors(object xs):
+    """Whether `xs` is a list or tuple of tensors, at least one."""
+    if not isinstance(xs, (list, tuple)) or not xs:
+        return False
+    for x in xs:
+        if not isinstance(x, Tensor):
+            return False
+    return True
+
+
+def same_rank(object xs):
+    """Whether all tensors have as many axes as the first."""
+    cdef Tensor x, first = xs[0]
+    for x in xs:
+        if x.rank != first.rank:
+            return False
+    return True
+
+
+def concat(list xs not None, int axis):
     """The tensors one after another along an existing axis."""
     cdef Tensor first, x, out
     cdef Py_ssize_t dims[MAX_DIMS]
@@ -72,7 +91,7 @@ def concat(list xs, int axis):
     return out
 
 
-def stack(list xs, int axis):
+def stack(list xs not None, int axis):
     """The tensors one after another along a new axis."""
     cdef Tensor first, x, out
     cdef Py_ssize_t dims[MAX_DIMS]
@@ -108,7 +127,7 @@ def stack(list xs, int axis):
     return out
 
 
-def split(Tensor x not None, tuple sizes, int axis):
+def split(Tensor x not None, tuple sizes not None, int axis):
     """Views of consecutive stretches of the given lengths along one axis."""
     cdef Py_ssize_t dims[MAX_DIMS]
     cdef Py_ssize_t place = 0, size
@@ -141,7 +160,7 @@ def unstack(Tensor x not None, int axis):
     return tuple([view_tensor(x, x.rank - 1, dims, strides, i * strides_of(x)[axis] if x.count else 0) for i in range(shape_of(x)[axis])])
 
 
-def roll(Tensor x not None, tuple shifts, tuple axes):
+def roll(Tensor x not None, tuple shifts not None, tuple axes not None):
     """The elements moved along axes; what leaves at one end comes in at the other."""
     cdef Tensor out
     cdef Py_ssize_t dims[MAX_DIMS]
@@ -207,7 +226,7 @@ def repeat(Tensor x not None, object times, int axis):
     return shown(x, dims[:axis + 1] + [times] + dims[axis + 1:], strides[:axis + 1] + [0] + strides[axis + 1:], shape)
 
 
-def tile(Tensor x not None, tuple times):
+def tile(Tensor x not None, tuple times not None):
     """The whole tensor repeated along its axes; one number for each axis."""
     cdef list dims = [], strides = []
     if len(times) != x.rank or 2 * x.rank > MAX_DIMS:
@@ -222,7 +241,7 @@ def tile(Tensor x not None, tuple times):
     return shown(x, dims, strides, shape)
 
 
-def pad(Tensor x not None, tuple widths, object value):
+def pad(Tensor x not None, tuple widths not None, object value):
     """A frame of one number: `widths` has (before, after) for each axis, not negative."""
     cdef Py_ssize_t dims[MAX_DIMS]
     cdef Py_ssize_t offset = 0
