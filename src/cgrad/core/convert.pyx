@@ -20,9 +20,11 @@ from libc.string cimport memcpy
 from cgrad.core.dtype cimport (
     ITEMSIZE, KIND, KIND_BOOL, KIND_FLOAT, KIND_INT, PROMOTE, default_float, dtype_id, dtype_object)
 from cgrad.core.storage cimport Storage, borrow_storage
+from cgrad.core.element cimport item_of
 from cgrad.core.tensor cimport (
-    Tensor, leaves_graph, alias_tensor, cast_tensor, copy_into, copy_tensor, empty_tensor, item_of, same_shape, shape_of, shape_text,
-    storage_tensor, strides_of, view_tensor)
+    Tensor, leaves_graph, alias_tensor, cast_tensor, copy_into, copy_tensor, empty_tensor, same_shape, shape_of, shape_text,
+    storage_tensor, strides_of, view_tensor,
+)
 from cgrad.kernels.table cimport (
     BOOL, FLOAT32, FLOAT64, INT8, INT16, INT32, INT64, MAX_DIMS, N_DTYPES, UINT8)
 

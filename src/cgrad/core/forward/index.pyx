@@ -12,9 +12,11 @@ from libc.string cimport memset
 from cgrad.core.dtype cimport ITEMSIZE, KIND, KIND_BOOL, KIND_FLOAT, KIND_INT, dtype_object
 from cgrad.core.storage cimport Storage, new_storage
 from cgrad.core.tape cimport grad_enabled, inside_op
+from cgrad.core.element cimport item_of, store_item
 from cgrad.core.tensor cimport (
-    REQUIRES_GRAD, SLOW, Tensor, alias_tensor, cast_tensor, copy_into, copy_tensor, empty_tensor, item_of,
-    refresh, scalar_tensor, shape_of, shape_text, shape_tuple, stale, store_item, strides_of, view_tensor, writable)
+    REQUIRES_GRAD, SLOW, Tensor, alias_tensor, cast_tensor, copy_into, copy_tensor, empty_tensor, refresh, scalar_tensor,
+    shape_of, shape_text, shape_tuple, stale, strides_of, view_tensor, writable,
+)
 from cgrad.kernels.index cimport (
     ADD, GET, SET, Mode, Walk, check_indices, count_true, index_offsets, mask_coordinates, mask_offsets, run_along_axis,
     run_walk)
