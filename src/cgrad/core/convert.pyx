@@ -8,11 +8,9 @@ Results are plain tensors, never recorded.  Next to read: `tensor.pyx`.
 Inference: bool -> bool, int -> int64, float -> the default float; NumPy arrays and scalars, and Tensors, keep their
 dtype.  Python numbers next to NumPy scalars in one list are weak: they only raise the kind.
 """
-cimport cython
 cimport numpy as cnp
 from cpython.buffer cimport PyObject_CheckBuffer
 from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_AsDouble, PyFloat_CheckExact
-from cpython.list cimport PyList_GET_ITEM, PyList_GET_SIZE
 from cpython.long cimport PyLong_AsLongLong, PyLong_CheckExact
 from cpython.object cimport PyObject
 from libc.string cimport memcpy
