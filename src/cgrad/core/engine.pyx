@@ -18,7 +18,7 @@ from cgrad.core.elementwise cimport compute, compute1, compute2
 from cgrad.core.primitive cimport (
     FROM_GRADIENT, FROM_OUT, Primitive, Rule, call_rule,
 )
-from cgrad.core.storage cimport Storage
+from cgrad.core.record cimport versions
 from cgrad.core.tape cimport (
     FREED, FRESH, NODE_DIMS, Node, Rest, free_node, is_tracked, node_edge, node_edge_output, node_rest, node_shape, set_grad_mode, track, track_graph,
 )
@@ -315,6 +315,8 @@ cdef object unpack_out(Run run, Node node):
     if node.saved_out is None:
         return None
     if isinstance(node.saved_out, tuple):
+        if versions(<tuple>node.saved_out) != node.version_out:
+            overwritten(node, <Tensor>node.saved_out[0], -1, node.version_out)
         if not run.create_graph:
             return node.saved_out
         return tuple([connect(node, <Tensor>value, k) if isinstance(value, Tensor) else value for k, value in enumerate(node.saved_out)])
