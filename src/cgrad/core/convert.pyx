@@ -8,11 +8,9 @@ Results are plain tensors, never recorded.  Next to read: `tensor.pyx`.
 Inference: bool -> bool, int -> int64, float -> the default float; NumPy arrays and scalars, and Tensors, keep their
 dtype.  Python numbers next to NumPy scalars in one list are weak: they only raise the kind.
 """
-cimport cython
 cimport numpy as cnp
 from cpython.buffer cimport PyObject_CheckBuffer
 from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_AsDouble, PyFloat_CheckExact
-from cpython.list cimport PyList_GET_ITEM, PyList_GET_SIZE
 from cpython.long cimport PyLong_AsLongLong, PyLong_CheckExact
 from cpython.object cimport PyObject
 from libc.string cimport memcpy
@@ -20,9 +18,11 @@ from libc.string cimport memcpy
 from cgrad.core.dtype cimport (
     ITEMSIZE, KIND, KIND_BOOL, KIND_FLOAT, KIND_INT, PROMOTE, default_float, dtype_id, dtype_object)
 from cgrad.core.storage cimport Storage, borrow_storage
+from cgrad.core.element cimport item_of
 from cgrad.core.tensor cimport (
-    Tensor, leaves_graph, alias_tensor, cast_tensor, copy_into, copy_tensor, empty_tensor, item_of, same_shape, shape_of, shape_text,
-    storage_tensor, strides_of, view_tensor)
+    Tensor, leaves_graph, alias_tensor, cast_tensor, copy_into, copy_tensor, empty_tensor, same_shape, shape_of, shape_text,
+    storage_tensor, strides_of, view_tensor,
+)
 from cgrad.kernels.table cimport (
     BOOL, FLOAT32, FLOAT64, INT8, INT16, INT32, INT64, MAX_DIMS, N_DTYPES, UINT8)
 

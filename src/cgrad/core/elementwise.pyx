@@ -11,8 +11,9 @@ from cgrad.core.dtype cimport (
     ITEMSIZE, KIND, KIND_BOOL, KIND_FLOAT, KIND_INT, PROMOTE, default_float, dtype_object,
 )
 from cgrad.core.primitive cimport BOOLEAN, MAX_INPUTS, Primitive, SAME
+from cgrad.core.element cimport store_item
 from cgrad.core.tensor cimport (
-    CONTIGUOUS, Tensor, cast_tensor, empty_like, empty_tensor, launch, same_shape, scalar_tensor, shape_text, store_item,
+    CONTIGUOUS, Tensor, cast_tensor, empty_like, empty_tensor, launch, same_shape, scalar_tensor, shape_text,
 )
 from cgrad.kernels.table cimport BOOL, INT64, MAX_DIMS, loop_t
 

@@ -43,8 +43,6 @@ cdef Tensor cast_tensor(Tensor x, int dtype)                                    
 cdef Tensor copy_tensor(Tensor x)                                                  # always a C-contiguous copy
 cdef int copy_into(Tensor target, Tensor source) except -1                         # elementwise, source broadcast and cast; bumps target's version
 cdef Tensor scalar_tensor(object value, int dtype)                                 # 0-d
-cdef object item_of(int dtype, const char* data)                                   # one element as a Python number
-cdef int store_item(int dtype, char* data, object value) except -1                 # one Python number into memory
 cdef str shape_text(int rank, const Py_ssize_t* shape)                             # "(2, 3)"
 cdef tuple shape_tuple(int rank, const Py_ssize_t* shape)
 cdef int writable(Tensor x, str op) except -1                                      # raises for read-only memory

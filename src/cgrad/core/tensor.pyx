@@ -10,7 +10,6 @@ from cpython.buffer cimport PyBUF_FORMAT, PyBUF_ND, PyBUF_STRIDES, PyBUF_WRITABL
 from cpython.object cimport PyObject, PyTypeObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
-from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
@@ -19,13 +18,12 @@ import weakref
 from cgrad.core.dtype cimport (
     DType, ITEMSIZE, KIND, KIND_FLOAT, dtype_object,
 )
+from cgrad.core.element cimport item_of, store_item
 from cgrad.core.storage cimport Storage, new_storage
 from cgrad.core.tape cimport Node, Rest, node_rest, set_grad_mode, strict_rule, track, track_graph, untrack
 from cgrad.kernels.dispatch cimport cast_loop
 from cgrad.kernels.iterate cimport run_elementwise
-from cgrad.kernels.table cimport (
-    BOOL, FLOAT32, FLOAT64, INT8, INT16, INT32, INT64, MAX_DIMS, UINT8, loop_t,
-)
+from cgrad.kernels.table cimport MAX_DIMS, loop_t
 
 cdef extern from "Python.h":
     void PyType_Modified(PyTypeObject* type)
@@ -1002,60 +1000,3 @@ cdef tuple shape_tuple(int rank, const Py_ssize_t* shape):
 
 cdef str shape_text(int rank, const Py_ssize_t* shape):
     return str(shape_tuple(rank, shape))
-
-
-cdef object item_of(int dtype, const char* data):
-    if dtype == FLOAT32:
-        return <double>(<float*>data)[0]
-    if dtype == FLOAT64:
-        return (<double*>data)[0]
-    if dtype == INT64:
-        return (<int64_t*>data)[0]
-    if dtype == BOOL:
-        return (<uint8_t*>data)[0] != 0
-    if dtype == INT32:
-        return (<int32_t*>data)[0]
-    if dtype == INT16:
-        return (<int16_t*>data)[0]
-    if dtype == INT8:
-        return <int>(<int8_t*>data)[0]
-    return <int>(<uint8_t*>data)[0]
-
-
-cdef int store_item(int dtype, char* data, object value) except -1:
-    cdef int64_t n
-    if dtype == FLOAT32:
-        (<float*>data)[0] = <float><double>float(value)
-        return 0
-    if dtype == FLOAT64:
-        (<double*>data)[0] = float(value)
-        return 0
-    if dtype == BOOL:
-        (<uint8_t*>data)[0] = bool(value)
-        return 0
-    if isinstance(value, float) and not (<double>value == <double>value and abs(<double>value) < 9.3e18):
-        raise ValueError(f"{value!r} cannot be stored in a tensor of {dtype_object(dtype).name}")
-    n = int(value)
-    if dtype == INT64:
-        (<int64_t*>data)[0] = n
-    elif dtype == INT32:
-        if n != <int32_t>n:
-            out_of_range(dtype, value)
-        (<int32_t*>data)[0] = <int32_t>n
-    elif dtype == INT16:
-        if n != <int16_t>n:
-            out_of_range(dtype, value)
-        (<int16_t*>data)[0] = <int16_t>n
-    elif dtype == INT8:
-        if n != <int8_t>n:
-            out_of_range(dtype, value)
-        (<int8_t*>data)[0] = <int8_t>n
-    else:
-        if n != <uint8_t>n:
-            out_of_range(dtype, value)
-        (<uint8_t*>data)[0] = <uint8_t>n
-    return 0
-
-
-cdef int out_of_range(int dtype, object value) except -1:
-    raise OverflowError(f"{value!r} is out of range for {dtype_object(dtype).name}")

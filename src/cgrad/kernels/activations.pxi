@@ -309,6 +309,10 @@ cdef inline real cos_backward_(real g, real x) noexcept nogil:
     return -g * sin_(x)
 
 
+cdef inline bint trig_backward_far(real g, real x) noexcept nogil:
+    return trig_far(x)
+
+
 cdef inline real sin_backward_library(real g, real x) noexcept nogil:
     return g * cos_library(x)
 

@@ -116,72 +116,67 @@ cdef enum:
     BLOCK = 512
 
 
-cdef inline void trig_map(real (*f)(real) noexcept nogil, real (*library)(real) noexcept nogil, real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil:
-    """A block in which some argument is too large for the reduction is done by the C library where it is, f elsewhere."""
+cdef inline void guarded_map(real (*f)(real) noexcept nogil, real (*careful)(real) noexcept nogil, bint (*far)(real) noexcept nogil,
+                             real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil:
+    """f by vectors, except in blocks where some element is `far`; there each such element gets `careful`."""
     cdef Py_ssize_t start = 0, i, m, t0 = s[0], t1 = s[1]
     cdef real* q[2]
-    cdef real v = 0
-    cdef int huge
+    cdef Py_ssize_t t[2]
+    cdef real block[BLOCK]                       # the result may be written over x, which is still needed
+    cdef int found
     while start < n:
         m = min(n - start, BLOCK)
-        q[0] = p[0] + start * t0
         q[1] = p[1] + start * t1
-        huge = 0
+        found = 0
         if t1 == 1:
             for i in range(m):
-                huge |= absolute_(q[1][i]) > trig_limit(v)
+                found |= far(q[1][i])
         else:
             for i in range(m):
-                huge |= absolute_(q[1][i * t1]) > trig_limit(v)
-        if huge:
+                found |= far(q[1][i * t1])
+        q[0] = &block[0] if found else p[0] + start * t0
+        t[0] = 1 if found else t0
+        t[1] = t1
+        unary_map(f, q, t, m)
+        if found:
             for i in range(m):
-                v = q[1][i * t1]
-                q[0][i * t0] = library(v) if absolute_(v) > trig_limit(v) else f(v)
-        else:
-            unary_map(f, q, s, m)
+                p[0][(start + i) * t0] = careful(q[1][i * t1]) if far(q[1][i * t1]) else block[i]
         start += m
 
 
-cdef inline void trig_backward_map(real (*f)(real, real) noexcept nogil, real (*library)(real, real) noexcept nogil, real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil:
+cdef inline void guarded_binary_map(real (*f)(real, real) noexcept nogil, real (*careful)(real, real) noexcept nogil,
+                                    bint (*far)(real, real) noexcept nogil, real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil:
     cdef Py_ssize_t start = 0, i, m, t0 = s[0], t1 = s[1], t2 = s[2]
     cdef real* q[3]
-    cdef real v = 0
-    cdef int huge
+    cdef Py_ssize_t t[3]
+    cdef real block[BLOCK]
+    cdef real x, y
+    cdef int found
     while start < n:
         m = min(n - start, BLOCK)
-        q[0] = p[0] + start * t0
         q[1] = p[1] + start * t1
         q[2] = p[2] + start * t2
-        huge = 0
-        for i in range(m):
-            huge |= absolute_(q[2][i * t2]) > trig_limit(v)
-        if huge:
+        found = 0
+        if t1 == 1 and t2 == 1:
             for i in range(m):
-                v = q[2][i * t2]
-                q[0][i * t0] = library(q[1][i * t1], v) if absolute_(v) > trig_limit(v) else f(q[1][i * t1], v)
-        else:
-            binary_map(f, q, s, m)
-        start += m
-
-
-cdef inline void logaddexp_map(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil:
-    """A block in which the two parts of the sum may cancel is done with care."""
-    cdef Py_ssize_t start = 0, i, m, t0 = s[0], t1 = s[1], t2 = s[2]
-    cdef real* q[3]
-    cdef int cancels
-    while start < n:
-        m = min(n - start, BLOCK)
-        q[0] = p[0] + start * t0
-        q[1] = p[1] + start * t1
-        q[2] = p[2] + start * t2
-        cancels = 0
-        for i in range(m):
-            cancels |= logaddexp_cancels(q[1][i * t1], q[2][i * t2])
-        if cancels:
+                found |= far(q[1][i], q[2][i])
+        elif t1 == 1 and t2 == 0:
+            y = q[2][0]
             for i in range(m):
-                q[0][i * t0] = logaddexp_careful(q[1][i * t1], q[2][i * t2])
+                found |= far(q[1][i], y)
         else:
-            binary_map(logaddexp_[real], q, s, m)
+            for i in range(m):
+                found |= far(q[1][i * t1], q[2][i * t2])
+        q[0] = &block[0] if found else p[0] + start * t0
+        t[0] = 1 if found else t0
+        t[1] = t1
+        t[2] = t2
+        binary_map(f, q, t, m)
+        if found:
+            for i in range(m):
+                x = q[1][i * t1]
+                y = q[2][i * t2]
+                p[0][(start + i) * t0] = careful(x, y) if far(x, y) else block[i]
         start += m
 
 
@@ -210,9 +205,9 @@ cdef void log_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: 
 cdef void log2_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(log2_[real], p, s, n)
 cdef void log10_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(log10_[real], p, s, n)
 cdef void log1p_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(log1p_[real], p, s, n)
-cdef void sin_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: trig_map(sin_[real], sin_library[real], p, s, n)
-cdef void cos_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: trig_map(cos_[real], cos_library[real], p, s, n)
-cdef void tan_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: trig_map(tan_[real], tan_library[real], p, s, n)
+cdef void sin_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: guarded_map(sin_[real], sin_library[real], trig_far[real], p, s, n)
+cdef void cos_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: guarded_map(cos_[real], cos_library[real], trig_far[real], p, s, n)
+cdef void tan_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: guarded_map(tan_[real], tan_library[real], trig_far[real], p, s, n)
 cdef void asin_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(asin_[real], p, s, n)
 cdef void acos_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(acos_[real], p, s, n)
 cdef void atan_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(atan_[real], p, s, n)
@@ -238,9 +233,27 @@ cdef void round_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil
 cdef void add_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(add_[number], p, s, n)
 cdef void subtract_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(subtract_[number], p, s, n)
 cdef void multiply_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(multiply_[number], p, s, n)
-cdef void floor_divide_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(floor_divide_[number], p, s, n)
-cdef void remainder_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(remainder_[number], p, s, n)
-cdef void fmod_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(fmod_[number], p, s, n)
+cdef void floor_divide_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil:
+    if number is float or number is double:
+        guarded_binary_map(floor_divide_near[number], floor_divide_[number], fmod_far[number], p, s, n)
+    else:
+        binary_map(floor_divide_[number], p, s, n)
+
+
+cdef void remainder_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil:
+    if number is float or number is double:
+        guarded_binary_map(remainder_near[number], remainder_[number], fmod_far[number], p, s, n)
+    else:
+        binary_map(remainder_[number], p, s, n)
+
+
+cdef void fmod_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil:
+    if number is float or number is double:
+        guarded_binary_map(fmod_near[number], fmod_[number], fmod_far[number], p, s, n)
+    else:
+        binary_map(fmod_[number], p, s, n)
+
+
 cdef void maximum_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(maximum_[number], p, s, n)
 cdef void minimum_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(minimum_[number], p, s, n)
 cdef void equal_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: compare_map(equal_[number], p, s, n)
@@ -278,7 +291,7 @@ cdef void power_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil
 cdef void atan2_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(atan2_[real], p, s, n)
 cdef void hypot_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(hypot_[real], p, s, n)
 cdef void copysign_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(copysign_[real], p, s, n)
-cdef void logaddexp_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: logaddexp_map(p, s, n)
+cdef void logaddexp_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: guarded_binary_map(logaddexp_[real], logaddexp_careful[real], logaddexp_cancels[real], p, s, n)
 cdef void tanh_backward_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(tanh_backward_[real], p, s, n)
 cdef void sigmoid_backward_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(sigmoid_backward_[real], p, s, n)
 cdef void relu_backward_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(relu_backward_[real], p, s, n)
@@ -286,8 +299,8 @@ cdef void sqrt_backward_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexce
 cdef void square_backward_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(square_backward_[real], p, s, n)
 cdef void reciprocal_backward_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(reciprocal_backward_[real], p, s, n)
 cdef void absolute_backward_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(absolute_backward_[real], p, s, n)
-cdef void sin_backward_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: trig_backward_map(sin_backward_[real], sin_backward_library[real], p, s, n)
-cdef void cos_backward_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: trig_backward_map(cos_backward_[real], cos_backward_library[real], p, s, n)
+cdef void sin_backward_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: guarded_binary_map(sin_backward_[real], sin_backward_library[real], trig_backward_far[real], p, s, n)
+cdef void cos_backward_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: guarded_binary_map(cos_backward_[real], cos_backward_library[real], trig_backward_far[real], p, s, n)
 cdef void softplus_backward_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(softplus_backward_[real], p, s, n)
 cdef void silu_backward_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(silu_backward_[real], p, s, n)
 cdef void gelu_backward_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(gelu_backward_[real], p, s, n)

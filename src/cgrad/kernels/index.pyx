@@ -9,7 +9,7 @@ from libc.stdint cimport int8_t, int16_t, int32_t, int64_t
 from libc.string cimport memcpy
 
 from cgrad.kernels.parallel cimport parallel_for
-from cgrad.kernels.table cimport BOOL, FLOAT32, FLOAT64, INT8, INT16, INT32, INT64, UINT8
+from cgrad.kernels.table cimport BOOL, FLOAT32, FLOAT64, INT8, INT16, INT32, UINT8
 
 # Copies move bits, so one integer type per element size serves all dtypes; uint8 adds as int8 does (both wrap).
 ctypedef fused number:

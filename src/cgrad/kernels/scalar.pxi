@@ -90,10 +90,7 @@ cdef inline real sqrt_(real x) noexcept nogil:
 
 
 cdef inline real rsqrt_(real x) noexcept nogil:
-    if real is float:
-        return <float>(1 / libm.sqrt(<double>x))
-    else:
-        return 1 / libm.sqrt(x)
+    return <real>1 / sqrt_(x)
 
 
 cdef inline real floor_(real x) noexcept nogil:
@@ -197,15 +194,9 @@ cdef inline integer whole_quotient(integer x, integer y) noexcept nogil:
 
 
 cdef inline number floor_divide_(number x, number y) noexcept nogil:
-    cdef number q, r, d
+    cdef number q, d
     if number is float or number is double:
-        r = fmod_(x, y)
-        q = (x - r) / y
-        q = q - <number>1 if (r != 0) & ((r < 0) != (y < 0)) else q
-        d = floor_(q)
-        d = d + <number>1 if q - d > <number>0.5 else d          # (x - r) / y is whole up to rounding
-        d = copysign_(0, x / y) if d == 0 else d
-        return x / y if y == 0 else d
+        return quotient_of(x, y, fmod_(x, y))
     elif number is uint8_t:
         return 0 if y == 0 else whole_quotient(x, <number>(y | (y == 0)))
     else:
@@ -217,17 +208,30 @@ cdef inline number floor_divide_(number x, number y) noexcept nogil:
 
 
 cdef inline number remainder_(number x, number y) noexcept nogil:
-    cdef number r, d
+    cdef number d
     if number is float or number is double:
-        r = fmod_(x, y)
-        r = r + y if (r != 0) & ((r < 0) != (y < 0)) else r
-        return copysign_(r, y) if r == 0 else r
+        return remainder_of(y, fmod_(x, y))
     elif number is uint8_t:
         d = <number>(y | (y == 0))
         return <number>(x - whole_quotient(x, d) * d)
     else:
         d = 1 if (y == 0) | (y == -1) else y     # both have the remainder 0
         return <number>(x - whole_quotient(x, d) * d)
+
+
+cdef inline real quotient_of(real x, real y, real r) noexcept nogil:
+    """x // y by Python's rules, from r = fmod(x, y)."""
+    cdef real q = (x - r) / y, d
+    q = q - <real>1 if (r != 0) & ((r < 0) != (y < 0)) else q
+    d = round_(q)                                # q is whole up to rounding
+    d = copysign_(<real>0, x / y) if d == 0 else d
+    return x / y if y == 0 else d
+
+
+cdef inline real remainder_of(real y, real r) noexcept nogil:
+    """x % y by Python's rules, from r = fmod(x, y)."""
+    cdef real s = r + y if (r < 0) != (y < 0) else r
+    return copysign_(<real>0, y) if r == 0 else s
 
 
 cdef inline number fmod_(number x, number y) noexcept nogil:
@@ -261,11 +265,13 @@ cdef inline integer integer_power(integer x, integer y) noexcept nogil:
 
 
 cdef inline number maximum_(number x, number y) noexcept nogil:
-    return x if (x > y) | isnan_(x) else y       # a NaN in y fails x > y and is returned
+    cdef number m = x if x > y else y            # a NaN in y fails x > y and is returned
+    return x if isnan_(x) else m
 
 
 cdef inline number minimum_(number x, number y) noexcept nogil:
-    return x if (x < y) | isnan_(x) else y
+    cdef number m = x if x < y else y
+    return x if isnan_(x) else m
 
 
 cdef inline real copysign_(real x, real y) noexcept nogil:

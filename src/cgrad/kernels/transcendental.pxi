@@ -326,7 +326,34 @@ cdef inline real log1p_(real x) noexcept nogil:
     return copysign_(y, x) if (x > -1) & (x < <real>libm.INFINITY) else other
 
 
-# ---- powers and lengths ----
+# ---- remainders, powers and lengths ----
+
+cdef inline bint fmod_far(real x, real y) noexcept nogil:
+    """Where fmod_near is not exact: large quotients, infinities, NaN, y = 0, and what Dekker's product cannot split."""
+    cdef real a = absolute_(x), b = absolute_(y)
+    if real is float:
+        return not ((a < b * <float>1e8) & (b < <float>libm.INFINITY))
+    else:
+        return not ((a < b * 1e15) & (b < 1e270) & ((a > 1e-270) | (a < b)))
+
+
+cdef inline real fmod_near(real x, real y) noexcept nogil:
+    """fmod with the quotient in one piece, rounded to nearest, so that the remainder may be one divisor too small."""
+    cdef double a = libm.fabs(<double>x), b = libm.fabs(<double>y), q = (a / b + SHIFT) - SHIFT, p = q * b
+    cdef double r = (a - p) - product_error(q, b, p)
+    r = r + b if r < 0 else r
+    r = r - b if r >= b else r
+    return copysign_(<real>r, x)
+
+
+cdef inline real floor_divide_near(real x, real y) noexcept nogil:
+    return quotient_of(x, y, fmod_near(x, y))
+
+
+cdef inline real remainder_near(real x, real y) noexcept nogil:
+    return remainder_of(y, fmod_near(x, y))
+
+
 
 cdef inline double exp2_medium(double x) noexcept nogil:
     """2**x to 2**-29, for any x, scaled so that float32 results round correctly even when subnormal."""
@@ -373,10 +400,13 @@ cdef inline real hypot_(real x, real y) noexcept nogil:
     return <real>libm.INFINITY if isinf_(x) | isinf_(y) else <real>a
 
 
-# ---- trigonometric: x = k pi/2 + r, |r| <= pi/4.  Valid up to trig_limit; beyond it the loops call the C library ----
+# ---- trigonometric: x = k pi/2 + r, |r| <= pi/4.  Where trig_far(x), the loops call the C library instead ----
 
-cdef inline real trig_limit(real x) noexcept nogil:
-    return <real>1e8 if real is float else <real>1.6e6
+cdef inline bint trig_far(real x) noexcept nogil:
+    if real is float:
+        return libm.fabsf(x) > <float>1e8
+    else:
+        return libm.fabs(x) > 1.6e6
 
 
 cdef inline double trig_reduce(double x, double* t, double* low) noexcept nogil:
@@ -424,8 +454,9 @@ cdef inline double cos_medium(double r) noexcept nogil:
 
 cdef inline double sincos(double s, double c, uint64_t quadrant) noexcept nogil:
     """The sine of an angle whose reduced part has sine s and cosine c."""
-    cdef double v = s if (quadrant & 1) == 0 else c
-    return bits_double(double_bits(v) ^ ((quadrant & 2) << 62))
+    # By masks, because SSE2 cannot compare 64-bit integers.
+    cdef uint64_t odd = <uint64_t>0 - (quadrant & 1)
+    return bits_double(((double_bits(s) & ~odd) | (double_bits(c) & odd)) ^ ((quadrant & 2) << 62))
 
 
 cdef inline real sin_(real x) noexcept nogil:
@@ -458,8 +489,8 @@ cdef inline real tan_(real x) noexcept nogil:
         r = trig_reduce(x, &t, &low)
         s = sin_poly(r, low)
         c = cos_poly(r, low)
-    a = s if (double_bits(t) & 1) == 0 else -c
-    b = c if (double_bits(t) & 1) == 0 else s
+    a = sincos(s, c, double_bits(t))
+    b = sincos(s, c, double_bits(t) + 1)
     return copysign_zero(<real>(a / b), x)
 
 

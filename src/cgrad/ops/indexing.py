@@ -6,6 +6,7 @@ gradient.  Keys and indices are checked completely before anything is read or wr
 import builtins
 
 from cgrad.core import inplace as core
+from cgrad.core.forward import gather as along
 from cgrad.core.forward import index as forward
 from cgrad.core.tensor import register_method
 from cgrad.ops.arguments import as_tensor, one_axis, whole_number
@@ -99,17 +100,17 @@ def index_put(x, key, value):
     tensor([0., 5., 0.])
     """
     x = as_tensor("index_put", x)
-    return _index_put(x, forward.value_for(x, value, "index_put"), forward.frozen_key(x, key))
+    return _index_put(x, forward.value_for(x, value, "index_put"), forward.frozen(key))
 
 
 # ------------------------------------------------------------------------------------------------------------------ gather, scatter
-_gather = define("gather", forward=forward.gather, inputs=("x", "index"), options=("axis",),
+_gather = define("gather", forward=along.gather, inputs=("x", "index"), options=("axis",),
                  vjp=(lambda g, index, axis, shape_x: _gather_adjoint(g, index, axis, shape_x), None),
                  jvp=lambda tx, index, axis: _gather(tx, index, axis), public=False)
-_gather_adjoint = define("gather_adjoint", forward=forward.gather_adjoint, inputs=("x", "index"), options=("axis", "shape"),
+_gather_adjoint = define("gather_adjoint", forward=along.gather_adjoint, inputs=("x", "index"), options=("axis", "shape"),
                          vjp=(lambda g, index, axis: _gather(g, index, axis), None),
                          jvp=lambda tx, index, axis, shape: _gather_adjoint(tx, index, axis, shape), public=False)
-_scatter_clear = define("scatter_clear", forward=forward.scatter_clear, inputs=("x", "index"), options=("axis",),
+_scatter_clear = define("scatter_clear", forward=along.scatter_clear, inputs=("x", "index"), options=("axis",),
                         vjp=(lambda g, index, axis: _scatter_clear(g, index, axis), None),
                         jvp=lambda tx, index, axis: _scatter_clear(tx, index, axis), public=False)
 
@@ -117,12 +118,12 @@ _scatter_clear = define("scatter_clear", forward=forward.scatter_clear, inputs=(
 def _scatter_add_tangent(tx, tsrc, index, axis, out):
     if tsrc is None:
         return tx
-    return _scatter_add(forward.zeros_for(out) if tx is None else tx, tsrc, index, axis)
+    return _scatter_add(along.zeros_for(out) if tx is None else tx, tsrc, index, axis)
 
 
 def _scatter_tangent(tx, tsrc, src, index, axis, out):
-    tx = forward.zeros_for(out) if tx is None else tx
-    return _scatter(tx, forward.zeros_for(src) if tsrc is None else tsrc, index, axis)
+    tx = along.zeros_for(out) if tx is None else tx
+    return _scatter(tx, along.zeros_for(src) if tsrc is None else tsrc, index, axis)
 
 
 def _gradient_of_src(g, index, axis, shape_src):
@@ -133,7 +134,7 @@ def _gradient_of_src(g, index, axis, shape_src):
 
 
 def _gradient_of_scattered(g, index, axis, shape_src):
-    stays = forward.last_scatters(index, axis, g.shape)
+    stays = along.last_scatters(index, axis, g.shape)
     value = _gather(g, index, axis)
     if stays is not None:
         value = _kept(value, stays)
@@ -142,9 +143,9 @@ def _gradient_of_scattered(g, index, axis, shape_src):
     return value
 
 
-_scatter_add = define("scatter_add", forward=forward.scatter_add, inputs=("x", "src", "index"), options=("axis",),
+_scatter_add = define("scatter_add", forward=along.scatter_add, inputs=("x", "src", "index"), options=("axis",),
                       vjp=(lambda g: g, _gradient_of_src, None), jvp=_scatter_add_tangent, public=False)
-_scatter = define("scatter", forward=forward.scatter, inputs=("x", "src", "index"), options=("axis",),
+_scatter = define("scatter", forward=along.scatter, inputs=("x", "src", "index"), options=("axis",),
                   vjp=(lambda g, index, axis: _scatter_clear(g, index, axis), _gradient_of_scattered, None),
                   jvp=_scatter_tangent, public=False)
 
@@ -460,7 +461,7 @@ def index_add(x, axis, index, source, alpha=1):
     source = forward.value_for(x, source, "index_add")
     if alpha != 1:
         source = source * alpha
-    return _index_add(x, source, forward.frozen_key(x, _key(one_axis("index_add", axis, x.ndim), index)))
+    return _index_add(x, source, forward.frozen(_key(one_axis("index_add", axis, x.ndim), index)))
 
 
 @public(method=True)
@@ -724,7 +725,7 @@ def masked_fill(x, mask, value):
 
 
 # ------------------------------------------------------------------------------------------------------------------ where numbers are
-_argwhere = define("argwhere", forward=forward.argwhere, inputs=("x",), kind=NONDIFF, public=False)
+_argwhere = define("argwhere", forward=along.argwhere, inputs=("x",), kind=NONDIFF, public=False)
 
 
 @public(method=True)

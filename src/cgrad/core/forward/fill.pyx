@@ -9,8 +9,8 @@ from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, int8_t
 from libc.string cimport memcpy, memset
 
 from cgrad.core.dtype cimport ITEMSIZE, default_float, dtype_id, dtype_object
-from cgrad.core.tensor cimport Tensor, copy_tensor, empty_tensor, shape_of, strides_of
-from cgrad.kernels.table cimport BOOL, FLOAT32, FLOAT64, INT8, INT16, INT32, INT64, MAX_DIMS, UINT8
+from cgrad.core.tensor cimport Tensor, copy_tensor, empty_tensor, shape_of
+from cgrad.kernels.table cimport FLOAT32, FLOAT64, INT8, INT16, INT32, INT64, MAX_DIMS
 
 import operator
 
@@ -205,14 +205,14 @@ def triangle(Tensor x not None, Py_ssize_t k, bint lower):
         raise ValueError(f"{'tril' if lower else 'triu'}: the tensor must have at least 2 axes, got shape {x.shape}")
     cdef Tensor out = copy_tensor(x)
     cdef Py_ssize_t rows = shape_of(out)[out.rank - 2], columns = shape_of(out)[out.rank - 1]
-    cdef Py_ssize_t matrix, i, begin, end
+    cdef Py_ssize_t i, begin, end
     cdef int itemsize = ITEMSIZE[out.dtype_id]
     cdef char* row = out.data
     if out.count == 0:
         return out
     k = max(-rows, min(columns, k))
     with nogil:
-        for matrix in range(out.count // (rows * columns)):
+        for _ in range(out.count // (rows * columns)):
             for i in range(rows):
                 begin = max(<Py_ssize_t> 0, min(columns, i + k + 1)) if lower else 0
                 end = columns if lower else max(<Py_ssize_t> 0, min(columns, i + k))

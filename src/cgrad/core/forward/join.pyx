@@ -164,7 +164,7 @@ def roll(Tensor x not None, tuple shifts not None, tuple axes not None):
     """The elements moved along axes; what leaves at one end comes in at the other."""
     cdef Tensor out
     cdef Py_ssize_t dims[MAX_DIMS]
-    cdef Py_ssize_t n, shift, stride
+    cdef Py_ssize_t n, shift
     cdef int k, axis
     for axis, by in zip(axes, shifts):
         if not 0 <= axis < x.rank:

@@ -11,7 +11,7 @@ from libc.stdlib cimport free, malloc
 
 from cgrad.core.dtype cimport dtype_object
 from cgrad.core.tensor cimport CONTIGUOUS, Tensor, cast_tensor, contiguous_tensor, copy_into, empty_tensor, shape_of
-from cgrad.kernels.table cimport FLOAT32, FLOAT64, INT16, INT32, INT64, INT8, UINT8
+from cgrad.kernels.table cimport FLOAT32, FLOAT64, INT16, INT32, INT64, INT8
 
 from cgrad.core import random_count
 

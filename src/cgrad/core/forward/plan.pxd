@@ -1,6 +1,7 @@
 """What a key means for a tensor: a view, or places to read and write."""
 from cgrad.core.storage cimport Storage
 from cgrad.core.tensor cimport Tensor
+from cgrad.kernels.index cimport Mode
 from cgrad.kernels.table cimport MAX_DIMS
 
 cdef class Plan:
@@ -15,7 +16,14 @@ cdef class Plan:
     cdef Py_ssize_t shape[MAX_DIMS]
     cdef Py_ssize_t strides[MAX_DIMS]      # in x; 0 for index axes
 
-cdef Plan parse(Tensor x, object key)
+cdef Plan parse(Tensor x, object key)                                  # IndexError for whatever does not fit
+cdef Tensor basic_view(Tensor x, object key)                           # None if the key holds an array or does not fit
+cdef bint plain_key(object key)                                        # nothing in it can change later
+cdef object frozen_key(object key)                                     # the same key, as a tuple of things that cannot change later
 cdef Tensor read(Plan plan)
+cdef int put(Plan plan, Tensor value, Mode mode, str op) except -1     # for keys with arrays; does not bump the version
 cdef int write(Plan plan, Tensor value, str op) except -1
+cdef int write_view(Tensor view, Tensor value, str op) except -1
 cdef int accumulate(Plan plan, Tensor value) except -1
+cdef int distinct(Tensor x, str op) except -1                          # ValueError where elements share one place in memory
+cdef Tensor zeros(int dtype, tuple shape)
