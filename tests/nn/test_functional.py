@@ -110,6 +110,30 @@ def test_linear_follows_its_shapes():
         F.linear(cg.tensor(1.0), cg.zeros(4, 3))
 
 
+@pytest.mark.parametrize("shape", [(3,), (4, 3), (2, 4, 3), (2, 0, 3), (2, 3, 4, 3)])
+@pytest.mark.parametrize("bias", [False, True])
+def test_linear_is_one_operation_of_any_layout(shape, bias):
+    rng = np.random.default_rng(1)
+    x = cg.tensor(rng.normal(size=shape[::-1]), requires_grad=True)
+    w = cg.tensor(rng.normal(size=(3, 5)), requires_grad=True)
+    b = cg.tensor(rng.normal(size=5), requires_grad=True) if bias else None
+    xs, ws = x.permute(*range(x.ndim)[::-1]), w.T
+    y = F.linear(xs, ws, b)
+    assert y.grad_fn.name == "linear"
+    np.testing.assert_allclose(y.detach().numpy(), x.detach().numpy().T @ w.detach().numpy() + (b.detach().numpy() if bias else 0), rtol=1e-12)
+    if x.size:
+        function = lambda x, w, *b: F.linear(x.permute(*range(x.ndim)[::-1]), w.T, *b)
+        args = (x, w, b) if bias else (x, w)
+        cg.autograd.gradcheck(function, args, check_forward_ad=True)
+        cg.autograd.gradgradcheck(function, args, check_fwd_over_rev=True)
+
+
+def test_linear_promotes_dtypes():
+    y = F.linear(cg.ones(2, 3), cg.ones(4, 3, dtype=cg.float64, requires_grad=True), cg.ones(4, requires_grad=True))
+    assert y.dtype == cg.float64
+    assert F.linear(cg.ones(2, 3, dtype=cg.int64), cg.ones(4, 3)).dtype == cg.float32
+
+
 def test_one_hot():
     t = np.array([[0, 2], [1, 2]])
     np.testing.assert_array_equal(F.one_hot(cg.tensor(t)).numpy(), np.eye(3, dtype=int)[t])

@@ -172,6 +172,22 @@ def test_cross_entropy_refuses_other_nonsense():
             bad()
 
 
+def test_targets_overwritten_before_backward_are_an_error():
+    z, target = cg.tensor(Z, requires_grad=True), cg.tensor(T)
+    loss = F.cross_entropy(z, target)
+    target[0] = 1
+    with pytest.raises(RuntimeError, match="in place"):
+        loss.backward()
+
+
+def test_targets_may_be_of_any_integer_dtype_and_layout():
+    want = F.cross_entropy(cg.tensor(Z), cg.tensor(T)).item()
+    for dtype in (cg.uint8, cg.int8, cg.int16, cg.int32):
+        assert F.cross_entropy(cg.tensor(Z), cg.tensor(T, dtype=dtype)).item() == want
+    strided = cg.tensor(np.stack([T, T + 9], axis=1))[:, 0]
+    assert F.cross_entropy(cg.tensor(Z[::-1].copy()).flip(0), strided).item() == pytest.approx(want, rel=1e-14)
+
+
 def test_nll_loss():
     log_p = special.log_softmax(Z, axis=1)
     got = F.nll_loss(cg.tensor(log_p), cg.tensor(T), cg.tensor(CW), ignore_index=1)

@@ -60,7 +60,12 @@ class Linear(Module):
             init.uniform_(self.bias, -bound, bound)
 
     def forward(self, input):
-        return F.linear(input, self.weight, self.bias)
+        own = self._parameters           # an attribute that is no plain one costs a microsecond to find
+        try:
+            weight, bias = own["weight"], own["bias"]
+        except KeyError:                 # deleted, and perhaps replaced by something that is no parameter
+            weight, bias = self.weight, self.bias
+        return F.linear(input, weight, bias)
 
     def extra_repr(self):
         return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"

@@ -1,8 +1,9 @@
-"""Losses whose derivatives need care at the ends of their domain.
+"""Losses whose derivatives need care at the ends of their domain, and the picking of classes.
 
 A rule's parameter names say what the tape keeps (see define.py).  The others are compositions in `nn/functional`.
 """
 
+from cgrad.core.forward import classes
 from cgrad.ops.arithmetic import maximum
 from cgrad.ops.define import define
 from cgrad.ops.elementwise import log, log1p
@@ -31,3 +32,15 @@ def _tangent(tx, ty, x, y):
 
 binary_cross_entropy = define("binary_cross_entropy", forward=_forward, inputs=("x", "y"), vjp=(_slope_in_x, _slope_in_y), jvp=_tangent,
                               public=False)
+
+# pick_class(x, target, axis, ignored, n_classes): one element of each row of x; an ignored target picks 0.  The target is an input,
+# not an option, so that the tape notices when it is overwritten.
+_OPTIONS = ("axis", "ignored", "n_classes")
+_spread_class = define(
+    "spread_class", forward=classes.spread, inputs=("x", "y"), options=_OPTIONS,
+    vjp=(lambda g, y, axis, ignored, n_classes: pick_class(g, y, axis, ignored, n_classes), None),
+    jvp=lambda tx, y, axis, ignored, n_classes: _spread_class(tx, y, axis, ignored, n_classes), public=False)
+pick_class = define(
+    "pick_class", forward=lambda x, y, axis, ignored, n_classes: classes.pick(x, y, axis, ignored), inputs=("x", "y"), options=_OPTIONS,
+    vjp=(lambda g, y, axis, ignored, n_classes: _spread_class(g, y, axis, ignored, n_classes), None),
+    jvp=lambda tx, y, axis, ignored, n_classes: pick_class(tx, y, axis, ignored, n_classes), public=False)

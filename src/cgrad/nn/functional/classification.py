@@ -1,9 +1,13 @@
 """Losses of classification: classes by index or by probability, and independent yes/no questions."""
 from __future__ import annotations
 
+import math
+
 import cgrad as cg
+from cgrad.core.forward.classes import count_ignored
 from cgrad.nn.functional.loss import check_same_shape, reduced
 from cgrad.ops.loss import binary_cross_entropy as _binary_cross_entropy
+from cgrad.ops.loss import pick_class
 
 __all__ = ["binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy", "nll_loss"]
 
@@ -92,48 +96,35 @@ def _by_index(name, log_p, target, axis, weight, ignore_index, reduction, smooth
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f'{name}: reduction must be "mean", "sum" or "none", got {reduction!r}')
     n_classes = log_p.shape[axis]
-    target, counted = _check_target(name, log_p, target, axis, n_classes, ignore_index)
-    picked = cg.take_along_axis(log_p, target.reshape(*target.shape[:axis], 1, *target.shape[axis:]), axis).squeeze(axis)
-    loss = -picked
+    n_ignored = _check_target(name, log_p, target, axis, n_classes, ignore_index)
+    loss = pick_class(log_p, target, axis, ignore_index, n_classes)      # 0 where ignored: an ignored -inf leaves no NaN
     share = None                                     # the weight of each target in the mean
     if weight is not None:
-        share = weight[target]
+        share = weight[cg.where(target == ignore_index, 0, target) if n_ignored else target]
         loss = loss * share
-    if counted is not None:
-        loss = cg.where(counted, loss, 0.0)          # selected, not multiplied: an ignored -inf leaves no NaN
-        share = counted.astype(log_p.dtype) if share is None else cg.where(counted, share, 0.0)
     if smoothing:
-        spread = -(log_p if weight is None else log_p * _along(weight, axis, log_p.ndim)).sum(axis)
-        if counted is not None:
-            spread = cg.where(counted, spread, 0.0)
+        spread = (log_p if weight is None else log_p * _along(weight, axis, log_p.ndim)).sum(axis)
+        if n_ignored:
+            spread = cg.where(target == ignore_index, 0.0, spread)
         loss = loss * (1.0 - smoothing) + spread * (smoothing / n_classes)
-    if reduction == "mean" and share is not None:
-        return loss.sum() / share.sum()
-    return reduced(name, loss, reduction)
+    if reduction == "none":
+        return -loss
+    if reduction == "sum":
+        return -loss.sum()
+    if share is not None:
+        return -loss.sum() / (cg.where(target == ignore_index, 0.0, share) if n_ignored else share).sum()
+    if n_ignored:
+        return loss.sum() / (-(target.size - n_ignored) or math.nan)     # the mean of nothing is NaN
+    return -loss.mean()
 
 
 def _check_target(name, log_p, target, axis, n_classes, ignore_index):
-    """The targets, safe to index with, and a mask of those that count (None if all do)."""
+    """Check class indices; returns how many are ignored."""
     shape = log_p.shape[:axis] + log_p.shape[axis + 1:]
     if target.shape != shape:
         raise ValueError(f"{name}: for an input of shape {tuple(log_p.shape)} the class indices must have shape {tuple(shape)}, "
                          f"got {tuple(target.shape)}")
-    if target.dtype == cg.bool or target.dtype.is_floating_point:
-        raise TypeError(f"{name}: class indices must be integers, got {target.dtype}")
-    if target.size == 0:
-        return target, None
-    low, high, counted = target.min().item(), target.max().item(), None
-    if low <= ignore_index <= high:
-        counted = target != ignore_index
-        if bool(counted.all().item()):
-            counted = None
-        else:
-            target = cg.where(counted, target, 0)
-            low, high = target.min().item(), target.max().item()
-    if low < 0 or high >= n_classes:
-        raise IndexError(f"{name}: class indices must lie in [0, {n_classes}) or be ignore_index={ignore_index}, "
-                         f"got {low if low < 0 else high}")
-    return target, counted
+    return count_ignored(name, target, n_classes, ignore_index)
 
 
 def _class_axis(name, input):

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import cgrad as cg
+from cgrad.ops.linear import linear as _linear
 
 __all__ = ["linear", "one_hot"]
 
@@ -31,17 +32,16 @@ def linear(input, weight, bias=None):
     >>> cg.nn.functional.linear(x, w, b)
     tensor([[11.5000, 17.0000]])
     """
-    shape = weight.shape
-    if input.ndim == 0 or not 1 <= len(shape) <= 2 or input.shape[-1] != shape[-1]:
-        raise ValueError(f"linear: the last axis of the input must have as many elements as that of the weight; "
-                         f"got input {tuple(input.shape)} and weight {tuple(shape)}, which is (out_features, in_features)")
-    y = input @ (weight.T if len(shape) == 2 else weight)
-    if bias is None:
-        return y
-    if bias.shape != shape[:-1]:
-        raise ValueError(f"linear: the bias must have shape {tuple(shape[:-1])} for a weight of shape {tuple(shape)}, "
-                         f"got {tuple(bias.shape)}")
-    return y + bias
+    if weight.ndim == 1:
+        return _one_output(input, weight, bias)
+    return _linear(input, weight, bias)
+
+
+def _one_output(input, weight, bias):
+    if bias is not None and bias.ndim != 0:
+        raise ValueError(f"linear: the bias must have shape () for a weight of shape {tuple(weight.shape)}, got {tuple(bias.shape)}")
+    y = _linear(input, weight.reshape(1, -1), None if bias is None else bias.reshape(1))
+    return y.reshape(input.shape[:-1])
 
 
 def one_hot(tensor, num_classes=-1):

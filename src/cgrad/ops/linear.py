@@ -1,0 +1,28 @@
+"""The affine map of a layer as one operation, so that a layer is one node on the tape and its weight is never transposed in memory.
+
+A rule's parameter names say what the tape keeps (see define.py).  `nn/functional/linear.py` is the public door.
+"""
+
+from cgrad.core.forward import linear as forward
+from cgrad.ops.define import BILINEAR, define
+from cgrad.ops.matmul import _matmul
+
+# x.T @ y with all leading axes summed over: the gradient of a weight.
+_product_of_rows = define(
+    "product_of_rows", forward=forward.product_of_rows, inputs=("x", "y"), kind=BILINEAR,
+    vjp=(lambda g, y: linear(y, g, None), lambda g, x: _matmul(x, g)), public=False)
+
+
+def _tangent(tx, ty, tz, x, y):
+    total = None
+    for term in (None if tx is None else linear(tx, y, None), None if ty is None else linear(x, ty, None), tz):
+        if term is not None:
+            total = term if total is None else total + term
+    return total
+
+
+#: linear(x, y, z): x the input (..., n), y the weight (m, n), z the bias (m,) or None
+linear = define(
+    "linear", forward=forward.linear, inputs=("x", "y", "z"),
+    vjp=(lambda g, y: _matmul(g, y), lambda g, x: _product_of_rows(g, x), lambda g: g), fused=(None, None, "g"),
+    jvp=_tangent, public=False)
