@@ -95,7 +95,8 @@ cdef inline double erf_small_medium(double x) noexcept nogil:
                                  0.005114077474042046, -0.0006747402741108389)
 
 
-cdef inline double ratio_end(double x, double k, double d, double t, double a, double a1, double p, double b, double c, double rest, double* low) noexcept nogil:
+cdef inline double ratio_end(double x, double k, double d, double t, double a, double a1, double p, double b,
+                             double c, double rest, double* low) noexcept nogil:
     """(a + t (a1 + t p) + rest) d with its rounding errors in low[0].
 
     An error e in d = 1 / (x + k) costs e (1 + b d + c d^2) (a fit, to a few percent): e by the factor d, the rest by t = 1 - 2 k d,
