@@ -130,7 +130,7 @@ cdef bint wants_node(Primitive p, unsigned int flags, Tensor out) noexcept:
 
 cdef object attach(Primitive p, tuple operands, tuple options, unsigned int flags, object result):
     """Record a call of a general operation if it is to be recorded."""
-    cdef int i, n
+    cdef int n
     cdef Tensor out
     cdef Node node
     cdef PyObject** inputs

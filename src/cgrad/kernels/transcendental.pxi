@@ -354,7 +354,6 @@ cdef inline real remainder_near(real x, real y) noexcept nogil:
     return remainder_of(y, fmod_near(x, y))
 
 
-
 cdef inline double exp2_medium(double x) noexcept nogil:
     """2**x to 2**-29, for any x, scaled so that float32 results round correctly even when subnormal."""
     cdef double t, r
