@@ -7,7 +7,7 @@ Next: primitive.pyx, the entry of an operation.
 """
 cimport cython
 from cpython.buffer cimport PyBUF_FORMAT, PyBUF_ND, PyBUF_STRIDES, PyBUF_WRITABLE
-from cpython.object cimport PyObject, PyTypeObject
+from cpython.object cimport PyObject, PyTypeObject, newfunc
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 from libc.stdlib cimport free, malloc
@@ -28,6 +28,18 @@ cdef extern from "Python.h":
 
 cdef extern from *:
     """
+    /* Python code cannot make a Tensor without memory and layout. */
+    static PyObject *cgrad_no_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+        (void)args; (void)kwargs;
+        PyErr_Format(PyExc_TypeError, "%s: make tensors with cgrad.tensor(data), cgrad.zeros(shape) and the like", type->tp_name);
+        return NULL;
+    }
+    static newfunc cgrad_forbid_new(PyTypeObject *type) {
+        newfunc make = type->tp_new;
+        type->tp_new = cgrad_no_new;
+        type->tp_vectorcall = NULL;
+        return make;
+    }
     #if defined(__GNUC__)
     #define cgrad_mul_overflow(a, b, r) __builtin_mul_overflow(a, b, r)
     #else
@@ -38,6 +50,7 @@ cdef extern from *:
     }
     #endif
     """
+    newfunc cgrad_forbid_new(PyTypeObject* type)
     bint cgrad_mul_overflow(Py_ssize_t a, Py_ssize_t b, Py_ssize_t* r) nogil
 
 cdef enum:
@@ -49,6 +62,8 @@ cdef unary_operator_t unary_operator = NULL
 cdef object getitem = None
 cdef object setitem = None
 cdef object text = None
+cdef newfunc make = NULL               # what makes a blank tensor of a type
+cdef tuple NO_ARGUMENTS = ()
 cdef object view_refresher = None
 
 
@@ -138,9 +153,6 @@ cdef class Tensor:
     __array_priority__ = 1000
     __array_ufunc__ = None      # NumPy scalars and arrays leave the operators to us
 
-    def __init__(self, *args, **kwargs):
-        raise TypeError("Tensor: make tensors with cgrad.tensor(data), cgrad.zeros(shape) and the like")
-
     def __dealloc__(self):
         if self.dims != NULL and self.dims != self.inline_dims:
             free(self.dims)
@@ -148,7 +160,7 @@ cdef class Tensor:
     @staticmethod
     def _make_subclass(type cls, Tensor data, bint requires_grad=False):
         """A leaf of a subclass that shares the memory of `data`."""
-        cdef Tensor x = Tensor.__new__(cls)      # not cls.__new__, which a subclass may write in Python
+        cdef Tensor x = <Tensor>make(cls, <PyObject*>NO_ARGUMENTS, NULL)      # not cls.__new__, which a subclass may write in Python
         share_layout(x, data)
         x.storage = data.storage
         x.data = data.data
@@ -705,6 +717,9 @@ cdef class Tensor:
 
     def __invert__(self):
         return unary_operator(OP_INVERT, self)
+
+
+make = cgrad_forbid_new(<PyTypeObject*>Tensor)
 
 
 def rows(Tensor x):
