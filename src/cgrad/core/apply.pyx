@@ -19,6 +19,8 @@ cdef extern from *:
     """
     PyObject** PyTuple_items "CGRAD_TUPLE_ITEMS" (PyObject* t)
 
+from cgrad.core.primitive import set_rules
+
 cdef object slow_road = None       # forward_mode's interpreter
 
 
@@ -152,9 +154,7 @@ def finish_primitive(Primitive p, list rules, Rule joint=None, Rule jvp=None, ex
 
     ``input=`` and ``other=`` are PyTorch's words for x and y; further keywords go to `extended`, a Python function.
     """
-    p.joint = joint
-    p.jvp = jvp
-    p.rules = rules if rules else [None] * max(p.n_inputs, 0)
+    set_rules(p, rules, joint, jvp)
     if not p.elementwise:
         def function(*args):
             return apply_general(p, args)

@@ -18,14 +18,14 @@ from cgrad.core.elementwise cimport compute, compute1, compute2
 from cgrad.core.primitive cimport (
     FROM_GRADIENT, FROM_OUT, Primitive, Rule, call_rule,
 )
-from cgrad.core.storage cimport Storage
+from cgrad.core.record cimport versions
 from cgrad.core.tape cimport (
-    FREED, FRESH, NODE_DIMS, Node, Rest, free_node, is_tracked, node_edge, node_edge_output, node_rest, node_shape, set_grad_mode, track, track_graph,
+    FREED, Node, Rest, free_node, is_tracked, node_edge, node_edge_output, node_rest, node_shape, set_grad_mode, track, track_graph,
 )
 from cgrad.core.tensor cimport (
     CONTIGUOUS, DUAL, REQUIRES_GRAD, Tensor, alias_tensor, cast_tensor, copy_into, copy_tensor, empty_tensor, launch,
     refresh, same_shape, scalar_tensor,
-    set_extra, set_gradient, shape_text, shape_tuple, stale, storage_tensor,
+    set_extra, set_gradient, shape_text, shape_tuple, stale,
 )
 from cgrad.kernels.reduce cimport reduce_id, run_reduce
 from cgrad.kernels.table cimport FLOAT64, MAX_DIMS
@@ -230,7 +230,7 @@ cdef Tensor sum_to(Tensor g, int rank, const Py_ssize_t* shape, bint* possible):
     """Sum g over the axes along which an input of this shape was broadcast."""
     cdef unsigned long long axes = 0
     cdef int k, lead = g.rank - rank
-    cdef Tensor out, source = g
+    cdef Tensor out
     possible[0] = lead >= 0
     if not possible[0]:
         return g
@@ -291,8 +291,10 @@ cdef object fit(Run run, Node node, int i, object value, object edge, int output
         else:
             g = sum_to(g, rank, shape, &possible)
         if not possible:
-            raise RuntimeError(f"{node.primitive.name}: backward gave a gradient of shape {shape_text((<Tensor>value).rank, (<Tensor>value).dims)} for input {i} "
-                               f"of shape {shape_text(rank, shape)}; a gradient has the shape of its input, or one that it was broadcast to")
+            raise RuntimeError(f"{node.primitive.name}: backward gave a gradient of shape "
+                               f"{shape_text((<Tensor>value).rank, (<Tensor>value).dims)} for input {i} "
+                               f"of shape {shape_text(rank, shape)}; a gradient has the shape of its input, "
+                               "or one that it was broadcast to")
     if g.dtype_id != dtype:
         if run.create_graph or g.flags & DUAL:
             g = cast_function(g, dtype_object(dtype))
@@ -315,6 +317,8 @@ cdef object unpack_out(Run run, Node node):
     if node.saved_out is None:
         return None
     if isinstance(node.saved_out, tuple):
+        if versions(<tuple>node.saved_out) != node.version_out:
+            overwritten(node, <Tensor>node.saved_out[0], -1, node.version_out)
         if not run.create_graph:
             return node.saved_out
         return tuple([connect(node, <Tensor>value, k) if isinstance(value, Tensor) else value for k, value in enumerate(node.saved_out)])

@@ -112,6 +112,24 @@ def make_primitive(str name, kind, input_names, option_names=(), str kernel=None
     return p
 
 
+def set_rules(Primitive p, list rules, Rule joint=None, Rule jvp=None):
+    """Give an entry its rules."""
+    cdef Rule rule
+    cdef int i
+    p.joint = joint
+    p.jvp = jvp
+    p.rules = rules if rules else [None] * max(p.n_inputs, 0)
+    for i, found in enumerate(p.rules if joint is None else [joint]):
+        if found is None:
+            continue
+        rule = <Rule>found
+        p.saves[i] = rule.inputs
+        p.has_rule |= 1 << i
+        p.saves_out |= <unsigned int>rule.names_out << i
+        p.saves_all |= <unsigned int>rule.all_inputs << i
+        p.names_shapes |= <unsigned int>rule.names_shapes << i
+
+
 cdef extern from *:
     """
     #define CGRAD_TUPLE_ITEMS(t) (((PyTupleObject*)(t))->ob_item)

@@ -10,3 +10,4 @@ cdef object attach(Primitive p, tuple operands, tuple options, unsigned int flag
 cdef unsigned int fresh_flags(PyObject** inputs, int n) except? 4096
 cdef bint wants_node(Primitive p, unsigned int flags, Tensor out) noexcept
 cpdef take_history(Tensor x, Tensor out, bint written)
+cdef unsigned int versions(tuple tensors) noexcept                   # of their memory, summed: grows with every write

@@ -6,7 +6,7 @@ Next: apply.pyx, which calls this; tape.pyx, the node itself.
 from cpython.object cimport PyObject
 
 from cgrad.core.dtype cimport KIND, KIND_FLOAT
-from cgrad.core.primitive cimport NONDIFF, Primitive, Rule, input_facts
+from cgrad.core.primitive cimport NONDIFF, Primitive, input_facts
 from cgrad.core.tape cimport (
     Node, Rest, grad_enabled, inside_op, is_tracked, new_node, node_rest, set_node_shape, track,
 )
@@ -26,59 +26,38 @@ cdef Node record(Primitive p, PyObject** inputs, int n, Tensor out, tuple option
     """The node of a call whose inputs include a tracked one.  `out` may be None if there are several results."""
     cdef Node node = new_node(p, n)
     cdef Tensor x
-    cdef Rule rule
     cdef unsigned long long save = 0
-    cdef bint save_all = False, save_out = False, shapes = False
-    cdef int i
-    cdef object edge
-    cdef Rest rest
+    cdef unsigned int named = 0
+    cdef int i, k
+    cdef bint joint = p.joint is not None
     if n > 2:
-        rest = node_rest(node)
-        rest.edges = [None] * (n - 2)
-        rest.edge_outputs = [0] * (n - 2)
-        rest.saved = [None] * (n - 2)
-        rest.versions = [0] * (n - 2)
+        make_room(node, n)
     for i in range(n):
         if not isinstance(<object>inputs[i], Tensor):
             continue
         x = <Tensor>inputs[i]
-        if not x.flags & REQUIRES_GRAD:
+        k = 0 if joint else i
+        if not x.flags & REQUIRES_GRAD or not (p.has_rule >> k) & 1:
             continue
-        rule = p.joint
-        if rule is None:
-            rule = <Rule>p.rules[i]
-            if rule is None:
-                continue
-        save |= rule.inputs
-        save_all |= rule.all_inputs
-        save_out |= rule.names_out
-        shapes |= rule.names_shapes
-        if x.node is not None:
-            edge = x.node
-            if is_tracked(edge):
+        save |= p.saves[k]
+        named |= 1u << k
+        if x.node is None:
+            set_edge(node, i, x, x.output_number)
+        else:
+            set_edge(node, i, x.node, x.output_number)
+            if is_tracked(x.node):
                 track(node)      # a cycle through an earlier node can come back through this one
                 track(x)
-        else:
-            edge = x
-        if i == 0:
-            node.edge0 = edge
-            node.edge_output0 = x.output_number
-        elif i == 1:
-            node.edge1 = edge
-            node.edge_output1 = x.output_number
-        else:
-            node.rest.edges[i - 2] = edge
-            node.rest.edge_outputs[i - 2] = x.output_number
-    if save or save_all:
+    if save or named & p.saves_all:
         for i in range(n):
-            if save_all or (save >> i) & 1:
+            if (save >> i) & 1 or named & p.saves_all:
                 save_input(node, i, <object>inputs[i])
-    if shapes:
+    if named & p.names_shapes:
         options = (options or ()) + input_facts(inputs, n)
     node.options = options
     if out is not None:
         set_node_shape(node, out.dtype_id, out.rank, out.dims)
-        if save_out:
+        if named & p.saves_out:
             node.saved_out = alias_tensor(out)
             node.version_out = out.storage.version
         out.node = node
@@ -88,7 +67,31 @@ cdef Node record(Primitive p, PyObject** inputs, int n, Tensor out, tuple option
     return node
 
 
-cdef int save_input(Node node, int i, object value) except -1:
+cdef int make_room(Node node, int n) except -1:
+    """Places for the edges and saved values of inputs from the third on."""
+    cdef Rest rest = node_rest(node)
+    if n > 2:
+        rest.edges = [None] * (n - 2)
+        rest.edge_outputs = [0] * (n - 2)
+        rest.saved = [None] * (n - 2)
+        rest.versions = [0] * (n - 2)
+    return 0
+
+
+cdef inline int set_edge(Node node, int i, object edge, int output) except -1:
+    if i == 0:
+        node.edge0 = edge
+        node.edge_output0 = output
+    elif i == 1:
+        node.edge1 = edge
+        node.edge_output1 = output
+    else:
+        node.rest.edges[i - 2] = edge
+        node.rest.edge_outputs[i - 2] = output
+    return 0
+
+
+cdef inline int save_input(Node node, int i, object value) except -1:
     cdef unsigned int version = (<Tensor>value).storage.version if isinstance(value, Tensor) else 0
     if i == 0:
         node.saved0 = value
@@ -127,7 +130,7 @@ cdef bint wants_node(Primitive p, unsigned int flags, Tensor out) noexcept:
 
 cdef object attach(Primitive p, tuple operands, tuple options, unsigned int flags, object result):
     """Record a call of a general operation if it is to be recorded."""
-    cdef int i, n
+    cdef int n
     cdef Tensor out
     cdef Node node
     cdef PyObject** inputs
@@ -167,11 +170,7 @@ cdef int attach_results(Primitive p, Node node, tuple results) except -1:
     """Give several results their node."""
     cdef Tensor x
     cdef Rest rest = node_rest(node)
-    cdef Rule rule
     cdef int k = 0
-    cdef bint names_out = p.joint is not None and p.joint.names_out
-    for rule in p.rules:
-        names_out |= rule is not None and rule.names_out
     for result in results:
         if isinstance(result, Tensor):
             x = <Tensor>result
@@ -189,9 +188,18 @@ cdef int attach_results(Primitive p, Node node, tuple results) except -1:
             rest.shapes.append((FLOAT64, ()))
         k += 1
     node.n_outputs = k
-    if names_out:
-        node.saved_out = tuple([alias_tensor(<Tensor>x) if isinstance(x, Tensor) else x for x in results])
+    if p.saves_out:
+        node.saved_out = tuple([alias_tensor(<Tensor>value) if isinstance(value, Tensor) else value for value in results])
+        node.version_out = versions(<tuple>node.saved_out)
     return 0
+
+
+cdef unsigned int versions(tuple tensors) noexcept:
+    cdef unsigned int total = 0
+    for value in tensors:
+        if isinstance(value, Tensor):
+            total += (<Tensor>value).storage.version
+    return total
 
 
 def record_custom(call, tuple inputs, result):
@@ -205,22 +213,14 @@ def record_custom(call, tuple inputs, result):
     cdef int i, k = 0
     track(node)          # the instance may hold anything, so the collector must see the node
     call.node = node
-    rest.edges = [None] * max(0, len(inputs) - 2)
-    rest.edge_outputs = [0] * max(0, len(inputs) - 2)
+    make_room(node, len(inputs))
     for i in range(len(inputs)):
         if not isinstance(inputs[i], Tensor) or not (<Tensor>inputs[i]).flags & REQUIRES_GRAD:
             continue
         x = <Tensor>inputs[i]
-        edge = x.node if x.node is not None else x
-        if i == 0:
-            node.edge0 = edge
-            node.edge_output0 = x.output_number
-        elif i == 1:
-            node.edge1 = edge
-            node.edge_output1 = x.output_number
-        else:
-            rest.edges[i - 2] = edge
-            rest.edge_outputs[i - 2] = x.output_number
+        if stale(x):
+            refresh(x)
+        set_edge(node, i, x.node if x.node is not None else x, x.output_number)
     results = []
     for value in (result if isinstance(result, tuple) else (result,)):
         if isinstance(value, Tensor):

@@ -8,10 +8,8 @@ All functions need the GIL, which is also what makes the cache safe.  Next: tens
 """
 cimport cython
 from cpython.buffer cimport PyBUF_WRITABLE, PyBuffer_FillInfo
-from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport uintptr_t
-from libc.stdlib cimport free, malloc
 
 cdef extern from *:
     """

@@ -15,12 +15,10 @@ from libc.string cimport memcpy
 
 import weakref
 
-from cgrad.core.dtype cimport (
-    DType, ITEMSIZE, KIND, KIND_FLOAT, dtype_object,
-)
+from cgrad.core.dtype cimport ITEMSIZE, KIND, KIND_FLOAT, dtype_object
 from cgrad.core.element cimport item_of, store_item
 from cgrad.core.storage cimport Storage, new_storage
-from cgrad.core.tape cimport Node, Rest, node_rest, set_grad_mode, strict_rule, track, track_graph, untrack
+from cgrad.core.tape cimport Rest, node_rest, set_grad_mode, strict_rule, track, track_graph, untrack
 from cgrad.kernels.dispatch cimport cast_loop
 from cgrad.kernels.iterate cimport run_elementwise
 from cgrad.kernels.table cimport MAX_DIMS, loop_t

@@ -95,7 +95,8 @@ cdef inline double erf_small_medium(double x) noexcept nogil:
                                  0.005114077474042046, -0.0006747402741108389)
 
 
-cdef inline double ratio_end(double x, double k, double d, double t, double a, double a1, double p, double b, double c, double rest, double* low) noexcept nogil:
+cdef inline double ratio_end(double x, double k, double d, double t, double a, double a1, double p, double b,
+                             double c, double rest, double* low) noexcept nogil:
     """(a + t (a1 + t p) + rest) d with its rounding errors in low[0].
 
     An error e in d = 1 / (x + k) costs e (1 + b d + c d^2) (a fit, to a few percent): e by the factor d, the rest by t = 1 - 2 k d,
@@ -192,7 +193,7 @@ cdef inline real erf_(real x) noexcept nogil:
 
 
 cdef inline real erfc_(real x) noexcept nogil:
-    cdef double a = libm.fabs(<double>x), z, t, p, p_low, q, q_low, tail, v = x
+    cdef double a = libm.fabs(<double>x), z, t, r, p, p_low, q, q_low, tail, v = x
     if real is float:
         a = 12.0 if a > 12.0 else a
         tail = exp_medium(-a * a) * erfc_ratio_medium(a)
@@ -202,7 +203,8 @@ cdef inline real erfc_(real x) noexcept nogil:
         z = a * a
         p = exp_parts(-z, -product_error(a, a, z), &t, &p_low)
         q = erfc_ratio(a, &q_low)
-        tail = two_scale(p * q + (p * q_low + p_low * q), t)
+        r = p * q
+        tail = two_scale(r + (product_error(p, q, r) + (p * q_low + p_low * q)), t)
         return 1 - erf_small(v) if a < 0.5 else (tail if x > 0 else 2 - tail)
 
 

@@ -291,7 +291,10 @@ cdef void power_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil
 cdef void atan2_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(atan2_[real], p, s, n)
 cdef void hypot_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(hypot_[real], p, s, n)
 cdef void copysign_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(copysign_[real], p, s, n)
-cdef void logaddexp_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: guarded_binary_map(logaddexp_[real], logaddexp_careful[real], logaddexp_cancels[real], p, s, n)
+cdef void logaddexp_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil:
+    guarded_binary_map(logaddexp_[real], logaddexp_careful[real], logaddexp_cancels[real], p, s, n)
+
+
 cdef void tanh_backward_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(tanh_backward_[real], p, s, n)
 cdef void sigmoid_backward_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(sigmoid_backward_[real], p, s, n)
 cdef void relu_backward_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(relu_backward_[real], p, s, n)
@@ -299,8 +302,14 @@ cdef void sqrt_backward_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexce
 cdef void square_backward_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(square_backward_[real], p, s, n)
 cdef void reciprocal_backward_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(reciprocal_backward_[real], p, s, n)
 cdef void absolute_backward_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(absolute_backward_[real], p, s, n)
-cdef void sin_backward_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: guarded_binary_map(sin_backward_[real], sin_backward_library[real], trig_backward_far[real], p, s, n)
-cdef void cos_backward_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: guarded_binary_map(cos_backward_[real], cos_backward_library[real], trig_backward_far[real], p, s, n)
+cdef void sin_backward_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil:
+    guarded_binary_map(sin_backward_[real], sin_backward_library[real], trig_backward_far[real], p, s, n)
+
+
+cdef void cos_backward_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil:
+    guarded_binary_map(cos_backward_[real], cos_backward_library[real], trig_backward_far[real], p, s, n)
+
+
 cdef void softplus_backward_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(softplus_backward_[real], p, s, n)
 cdef void silu_backward_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(silu_backward_[real], p, s, n)
 cdef void gelu_backward_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(gelu_backward_[real], p, s, n)

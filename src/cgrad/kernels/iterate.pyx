@@ -40,7 +40,7 @@ cdef void walk_tiles(void* context, Py_ssize_t start, Py_ssize_t stop) noexcept 
     cdef char* p[MAX_OPERANDS]
     cdef int k, axis, nop = w.nop
     cdef Py_ssize_t column = start % w.column_tiles, left = start // w.column_tiles
-    cdef Py_ssize_t row = left % w.row_tiles, r, n, m, first_row, first_column
+    cdef Py_ssize_t row = left % w.row_tiles, _, n, m, first_row, first_column
     left //= w.row_tiles
     for k in range(nop):
         origin[k] = w.data[k]
@@ -58,7 +58,7 @@ cdef void walk_tiles(void* context, Py_ssize_t start, Py_ssize_t stop) noexcept 
         n = min(w.tile_columns, w.columns - first_column)
         for k in range(nop):
             p[k] = origin[k] + first_row * w.row_step[k] + first_column * w.column_step[k]
-        for r in range(m):
+        for _ in range(m):
             w.loop(p, w.column_stride, n)
             for k in range(nop):
                 p[k] += w.row_step[k]

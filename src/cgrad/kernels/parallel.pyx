@@ -100,7 +100,7 @@ def _quota():
     """CPUs that the control groups of this process grant it, or None."""
     found = []
     for line in _read("/proc/self/cgroup"):
-        number, controllers, path = line.split(":", 2)
+        _, controllers, path = line.split(":", 2)
         unified = controllers == ""
         if not unified and "cpu" not in controllers.split(","):
             continue

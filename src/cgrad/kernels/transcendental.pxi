@@ -176,7 +176,7 @@ cdef inline real exp2_(real x) noexcept nogil:
         tf = x + SHIFTF
         rf = x - (tf - SHIFTF)
         return two_scalef(<float>1 + rf * poly5[float](rf, 0.6931472063029782, 0.2402265135381569, 0.055503276473755074,
-                                                0.00961800319467159, 0.00134003294137905, 0.00015476455001076802), tf)
+                                                       0.00961800319467159, 0.00134003294137905, 0.00015476455001076802), tf)
     else:
         x = 1025.0 if x > 1025.0 else x
         x = -1076.0 if x < -1076.0 else x
@@ -352,7 +352,6 @@ cdef inline real floor_divide_near(real x, real y) noexcept nogil:
 
 cdef inline real remainder_near(real x, real y) noexcept nogil:
     return remainder_of(y, fmod_near(x, y))
-
 
 
 cdef inline double exp2_medium(double x) noexcept nogil:
