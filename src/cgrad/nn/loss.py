@@ -12,14 +12,14 @@ __all__ = [
 class _Loss(Module):
     """What all losses share: the reduction."""
 
+    _reductions: tuple[str, ...] = ("mean", "sum", "none")
+
     def __init__(self, reduction="mean"):
         super().__init__()
         allowed = self._reductions
         if reduction not in allowed:
             raise ValueError(f"{type(self).__name__}: reduction must be one of {', '.join(allowed)}, got {reduction!r}")
         self.reduction = reduction
-
-    _reductions = ("mean", "sum", "none")
 
 
 class MSELoss(_Loss):

@@ -213,8 +213,7 @@ class Module:
 
     def modules(self):
         """Yield this module and all below it, each once."""
-        for _, module in self.named_modules():
-            yield module
+        return iter(_tree(self))
 
     def named_children(self):
         """Yield (name, module) of the direct children, each module once."""
@@ -245,9 +244,13 @@ class Module:
         return self._named_entries("_parameters", prefix, recurse, remove_duplicate)
 
     def parameters(self, recurse=True):
-        """Yield the parameters, what an optimizer takes."""
-        for _, param in self.named_parameters(recurse=recurse):
-            yield param
+        """Yield the parameters, what an optimizer takes; shared ones once."""
+        seen = set()
+        for module in _tree(self) if recurse else (self,):
+            for param in module._parameters.values():
+                if param is not None and id(param) not in seen:
+                    seen.add(id(param))
+                    yield param
 
     def named_buffers(self, prefix="", recurse=True, remove_duplicate=True):
         """Yield (path, buffer), each buffer once."""
@@ -304,12 +307,11 @@ class Module:
 
     def zero_grad(self, set_to_none=True):
         """Forget the gradients of all parameters, or with ``set_to_none=False`` fill them with zeros."""
-        for param in self.parameters():
-            if param.grad is not None:
-                if set_to_none:
-                    param.grad = None
-                else:
-                    param.grad = param.grad.detach().zero_()
+        for module in _tree(self):
+            for param in module._parameters.values():
+                if param is None or param.grad is None:
+                    continue
+                param.grad = None if set_to_none else param.grad.detach().zero_()
 
     # ------------------------------------------------------------------ dtype
     def to(self, *args, **kwargs):
@@ -408,6 +410,21 @@ class Module:
         if not children and len(extra_lines) <= 1:
             return f"{self._get_name()}({extra})"
         return "\n  ".join([f"{self._get_name()}(", *extra_lines, *children]) + "\n)"
+
+
+def _tree(module):
+    """A module and all below it as a list, parents first, each once; the names that `named_modules` makes take longer than the walk."""
+    out = []
+    _visit(module, out, set())
+    return out
+
+
+def _visit(module, out, seen):
+    seen.add(id(module))
+    out.append(module)
+    for child in module._modules.values():
+        if child is not None and id(child) not in seen:
+            _visit(child, out, seen)
 
 
 def indent(text):
