@@ -21,7 +21,6 @@ _Index: TypeAlias = _int | slice | None | EllipsisType | Tensor | np.ndarray[Any
 
 @disjoint_base
 class Tensor:
-    def __init__(self, *args: Any, **kwargs: Any) -> None: ...
     @property
     def T(self) -> Tensor: ...
     @property
