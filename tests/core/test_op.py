@@ -196,3 +196,41 @@ def test_built_in_operations_are_ops_too():
     op = cg.multiply.op()
     assert op(2.0, 3.0).item() == 6.0
     assert [g.item() for g in op.backward(1.0)] == [3.0, 2.0]
+
+
+@pytest.mark.parametrize("walk", ["dropped", "backward", "retained", "differentiated again"])
+def test_a_recorded_call_is_freed_without_the_cycle_collector(walk):
+    import gc
+    import weakref
+
+    class square(cg.Op):
+        def forward(self, x):
+            self.x = x
+            return x * x
+
+        def backward(self, grads):
+            return grads * 2 * self.x
+
+    w = cg.ones(3, requires_grad=True)
+    gc.collect()
+    gc.disable()
+    try:
+        for call in (lambda x: square()(x), lambda x: cg.checkpoint(cg.exp, x)):
+            x = cg.ones(3) * w
+            seen = weakref.ref(x)
+            y = call(x).sum()
+            if walk == "backward":
+                y.backward()
+                del x
+                assert seen() is None          # the result is alive, what only backward needed is not
+            elif walk == "retained":
+                y.backward(retain_graph=True)
+            elif walk == "differentiated again":
+                (g,) = cg.autograd.grad(y, w, create_graph=True)
+                cg.autograd.grad(g.sum(), w)
+                del g
+            x = y = None
+            assert seen() is None
+            w.grad = None
+    finally:
+        gc.enable()

@@ -98,7 +98,12 @@ class _Recomputation:
         args, kwargs = unflatten(self.shape, leaves)
         return inputs, self.function(*args, **kwargs)
 
-    def backward(self, grads, create_graph):
+    def release(self):
+        """Forget what backward needs; called by the engine when it will not be needed again."""
+        self.function = self.random_state = None
+        self.leaves, self.others, self.versions = [], [], {}
+
+    def backward(self, grads, create_graph, node):
         """The gradients of the inputs; called by the engine."""
         for i, version in self.versions.items():
             if self.leaves[i]._version != version:

@@ -436,7 +436,7 @@ cdef Tensor fused(Rule rule, Tensor g, PyObject** inputs, object out):
 cdef int run_custom(Run run, Node node, object g) except -1:
     """A user's Op: it gets gradients by position and returns one for each input."""
     cdef int i, n = node.n_inputs
-    values = node.primitive.backward(g, run.create_graph)
+    values = node.primitive.backward(g, run.create_graph, node)
     for i in range(n):
         edge = node_edge(node, i)
         if edge is not None and values[i] is not None:
@@ -557,6 +557,8 @@ cdef int execute(Run run) except -1:
         g = None
         if keep_on and not run.retain and saves_something(node):
             free_node(node)
+            if not isinstance(node.primitive, Primitive):
+                node.primitive.release()
     return 0
 
 

@@ -203,16 +203,16 @@ cdef unsigned int versions(tuple tensors) noexcept:
 
 
 def record_custom(call, tuple inputs, result):
-    """Give the result (a tensor or a tuple) of a user's Op a node that calls back `call.backward`.
+    """Give the result (a tensor or a tuple) of a user's Op a node that calls back `call.backward(grads, create_graph, node)`.
 
-    The results are aliases, so that tensors kept on the Op's instance make no cycle through their own node.
+    `call.release()` is called when backward has passed and the graph is not retained.  The results are aliases, and the call does not
+    know its node, so that nothing makes a cycle: a dropped graph is freed at once.
     """
     cdef Node node = new_node(call, len(inputs))
     cdef Tensor x, out
     cdef Rest rest = node_rest(node)
     cdef int i, k = 0
     track(node)          # the instance may hold anything, so the collector must see the node
-    call.node = node
     make_room(node, len(inputs))
     for i in range(len(inputs)):
         if not isinstance(inputs[i], Tensor) or not (<Tensor>inputs[i]).flags & REQUIRES_GRAD:

@@ -6,6 +6,8 @@ All of it is linear: the gradient of a joined tensor is cut, that of pieces is j
 import builtins
 import operator
 
+import numpy as np
+
 from cgrad.core.convert import tensor_from
 from cgrad.core.forward import join as forward
 from cgrad.core.tensor import Tensor
@@ -534,8 +536,7 @@ def repeat(x, repeats, axis=None):
             if len(counts) != 1:
                 if builtins.min(counts, default=0) < 0:
                     raise ValueError(f"repeat: the numbers of repetitions must not be negative, got {builtins.min(counts)}")
-                places = [k for k, times in enumerate(counts) for _ in range(times)]
-                return take(x, tensor_from(places, "int64"), axis)
+                return take(x, tensor_from(np.repeat(np.arange(len(counts)), counts), "int64", None), axis)
             counts = counts[0]
         repeats = counts
     return _repeat(x, whole_number("repeat", "repeats", repeats), axis)

@@ -130,15 +130,19 @@ class CustomCall:
         self.between = [name for name, x in vars(op).items() if isinstance(x, Tensor) and is_marked(x) and id(x) not in ids]
         for x in _tensors([*vars(op).values(), *(result if isinstance(result, tuple) else (result,))]):
             unmark(x)
-        self.node = None
 
-    def backward(self, grads, create_graph):
+    def release(self):
+        """Forget everything that backward needs; called by the engine when it will not be needed again."""
+        self.op = self.before = self.result = None
+        self.args, self.kwargs, self.versions = (), {}, []
+
+    def backward(self, grads, create_graph, node):
         """The gradients of the inputs; called by the engine."""
         for x, version in self.versions:
             if x._version != version:
                 raise RuntimeError(f"{self.name}: a tensor of shape {x.shape} that the Op kept for backward has since been changed in place "
                                    f"(version {x._version}, kept at version {version}); change a copy instead (x.clone())")
-        op = self._connect() if create_graph else self.op
+        op = self._connect(node) if create_graph else self.op
         op.needs_input_grad = tuple(isinstance(x, Tensor) and x.requires_grad for x in self.args)
         if not create_graph:
             return self._check(op.backward(grads))
@@ -148,7 +152,7 @@ class CustomCall:
         finally:
             tape.swap_strict_rule(old)
 
-    def _connect(self):
+    def _connect(self, node):
         """The state with results (and what was computed on the way) back in the graph."""
         if self.between:
             if self.drew:
@@ -168,8 +172,8 @@ class CustomCall:
         results = self.result if isinstance(self.result, tuple) else (self.result,)
         for name, x in vars(self.op).items():
             for k, y in enumerate(results):
-                if x is y and isinstance(y, Tensor) and self.node is not None:
-                    setattr(op, name, connected(y, self.node, k))
+                if x is y and isinstance(y, Tensor):
+                    setattr(op, name, connected(y, node, k))
         return op
 
     def _check(self, values):
