@@ -27,7 +27,9 @@ cdef extern from "numpy/arrayobject.h":
                            int itemsize, int flags, object owner)
 
 cdef enum:
-    SMALL = 64 * 64 * 64       # multiplications up to which our own kernel beats a call of NumPy's BLAS
+    # Multiplications up to which our own kernel serves.  At 128**3 it took 40 us where OpenBLAS took 48 with one thread or two, and it
+    # does not spin: OpenBLAS wakes its threads from about 80**3 on, which on a busy machine made a training step 50 times slower.
+    SMALL = 128 * 128 * 128
     LONG_LOOP = 32768          # multiplications from which letting the GIL go (about 50 ns) is lost in the loop
     CHUNK = 32768              # multiplications a thread takes at a time
 

@@ -253,7 +253,7 @@ cdef inline integer integer_power(integer x, integer y) noexcept nogil:
     if y < 0:
         if x == 1:
             return 1
-        if x == -1:
+        if <int64_t>x == -1:      # the cast: no number of uint8 is -1
             return <integer>-1 if y & 1 else 1
         return 0
     while left:
