@@ -222,8 +222,9 @@ cdef inline real expm1_(real x) noexcept nogil:
         v = 710.0 if v > 710.0 else v
         v = -60.0 if v < -60.0 else v
     v = expm1_core(v, &low)
-    # At overflow `low` is NaN.
-    return copysign_(v if v > <real>1e30 else v + low, x)
+    # At overflow `low` is NaN.  Below 2**-54 the value is x itself, of which halving would lose the last bit of a subnormal.
+    v = copysign_(v if v > <real>1e30 else v + low, x)
+    return x if absolute_(x) < <real>5.5e-17 else v
 
 
 # ---- logarithms: x = 2**k (1 + f) with 1 + f between sqrt(1/2) and sqrt(2); s = f / (2 + f), log(1 + f) = f - s (f - s^2 L(s^2)) ----
