@@ -269,8 +269,5 @@ def test_scalars_out():
 
 
 def test_pickle_round_trip():
-    try:
-        again = pickle.loads(pickle.dumps(cg.tensor([1.5, 2.5])))
-    except TypeError:
-        pytest.skip("tensors do not pickle yet")
+    again = pickle.loads(pickle.dumps(cg.tensor([1.5, 2.5])))
     assert again.tolist() == [1.5, 2.5]
