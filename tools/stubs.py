@@ -176,7 +176,7 @@ def tensor_stub():
         "from typing import Any, Literal, Self, SupportsIndex, TypeAlias, overload", "", "import numpy as np",
         "from typing_extensions import disjoint_base", "",
         "from cgrad.core.dtype import DType", "from cgrad.core.tape import Node", "from cgrad.ops.random import Generator", "",
-        ALIASES, "@disjoint_base", "class Tensor:", "    def __init__(self, *args: Any, **kwargs: Any) -> None: ...",
+        ALIASES, "@disjoint_base", "class Tensor:",
     ]
     for name, text in sorted(PROPERTIES.items()):
         lines += ["    @property", f"    def {name}(self) -> {text}: ..."]
