@@ -16,7 +16,8 @@ cdef inline double gated(double x, double v, double p, double p_low, double t) n
     """v / (1 + e) for x >= 0, v e / (1 + e) for x < 0, where e = (p + p_low) 2**k = e**-|x| and |v| is 1 or |x|."""
     cdef double top = v if x >= 0 else v * p
     cdef double q = over_one_plus(top, 0.0 if x >= 0 else product_error(v, p, top) + v * p_low, two_scale(p, t))
-    return q if x >= 0 else two_scale(q, t)      # scaled last, so that subnormal results are rounded once
+    q = q if x >= 0 else two_scale(q, t)         # scaled last, so that subnormal results are rounded once
+    return v if x > 100 else q                   # inf - inf * 0 would be NaN
 
 
 cdef inline real sigmoid_(real x) noexcept nogil:
@@ -341,6 +342,8 @@ cdef inline real gelu_backward_(real g, real x) noexcept nogil:
     """Phi(x) + x phi(x)."""
     cdef double v = x, a, z, e, phi, tail, t, low
     v = -40.0 if v < -40.0 else (40.0 if v > 40.0 else v)
+    if real is float:
+        v = -20.0 if v < -20.0 else (20.0 if v > 20.0 else v)
     a = libm.fabs(v)
     z = v * v
     if real is float:
