@@ -8,8 +8,11 @@ All functions need the GIL, which is also what makes the cache safe.  Next: tens
 """
 cimport cython
 from cpython.buffer cimport PyBUF_WRITABLE, PyBuffer_FillInfo
+from cpython.object cimport PyObject, PyTypeObject, destructor
 from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport uintptr_t
+
+from cgrad.core.pool cimport Pool, enpool, set_dealloc, unpool
 
 cdef extern from *:
     """
@@ -151,16 +154,9 @@ cdef void trim_cache(size_t keep) noexcept:
 
 
 @cython.final
-@cython.freelist(512)
 @cython.no_gc
 cdef class Storage:
     """A block of bytes that tensors are views of; it exports the buffer protocol."""
-
-    def __dealloc__(self):
-        if self.source == CACHED:
-            give_block(self.data, self.size_class)
-        elif self.source == BORROWED:
-            Py_DECREF(<object>self.owner)
 
     def __getbuffer__(self, Py_buffer* buffer, int flags):
         if self.readonly and flags & PyBUF_WRITABLE:
@@ -171,11 +167,33 @@ cdef class Storage:
         return self.nbytes
 
 
+cdef Pool pool
+cdef destructor free_object = NULL       # what Cython made to free the memory of a Storage
+
+
+cdef void dealloc(PyObject* o) noexcept:
+    if (<Storage>o).source == CACHED:
+        give_block((<Storage>o).data, (<Storage>o).size_class)
+    elif (<Storage>o).source == BORROWED:
+        Py_DECREF(<object>(<Storage>o).owner)
+    if not enpool(&pool, o):
+        free_object(o)
+
+
+free_object = set_dealloc(<PyTypeObject*>Storage, dealloc)
+
+
+cdef inline Storage blank():
+    cdef PyObject* dead = unpool(&pool)
+    return <Storage>dead if dead != NULL else Storage.__new__(Storage)
+
+
 cdef Storage new_storage(Py_ssize_t nbytes):
-    cdef Storage storage = Storage.__new__(Storage)
+    cdef Storage storage = blank()
     cdef int index
     storage.nbytes = nbytes
     storage.version = 0
+    storage.history = 0
     storage.readonly = False
     if nbytes <= TINY_BYTES:
         storage.source = IN_OBJECT
@@ -191,10 +209,11 @@ cdef Storage new_storage(Py_ssize_t nbytes):
 
 
 cdef Storage borrow_storage(char* data, Py_ssize_t nbytes, object owner, bint readonly):
-    cdef Storage storage = Storage.__new__(Storage)
+    cdef Storage storage = blank()
     storage.data = data
     storage.nbytes = nbytes
     storage.version = 0
+    storage.history = 0
     storage.readonly = readonly
     Py_INCREF(owner)
     storage.owner = <void*>owner

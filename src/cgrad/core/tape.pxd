@@ -1,4 +1,5 @@
 """Node: what one recorded operation leaves behind, and the thread-local switch that says whether to record."""
+from cpython.object cimport PyObject
 
 cdef bint grad_enabled() noexcept nogil
 cdef bint set_grad_mode(bint enabled) noexcept nogil     # returns what it was
@@ -62,4 +63,4 @@ cdef void free_node(Node node) noexcept                   # drop saved values an
 cdef void track(object x) noexcept                        # let the cyclic collector see an object that it was told to ignore
 cdef int track_graph(Node node) except -1                 # the same for a node, what it saved, and all that lies behind it
 cdef bint is_tracked(object x) noexcept
-cdef void untrack(object x) noexcept
+cdef void untrack(PyObject* x) noexcept

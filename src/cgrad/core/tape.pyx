@@ -9,9 +9,11 @@ trashcan).  Needs the GIL, but for the mode switch.
 Next: engine.pyx, which walks nodes back; primitive.pyx, which makes them.
 """
 cimport cython
-from cpython.object cimport PyObject
+from cpython.object cimport PyObject, PyTypeObject, destructor
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
+
+from cgrad.core.pool cimport Pool, enpool, set_dealloc, unpool
 
 cdef extern from *:
     """
@@ -107,8 +109,8 @@ cdef void track(object x) noexcept:
         PyObject_GC_Track(<void*>x)
 
 
-cdef void untrack(object x) noexcept:
-    PyObject_GC_UnTrack(<void*>x)
+cdef void untrack(PyObject* x) noexcept:
+    PyObject_GC_UnTrack(x)
 
 
 cdef bint is_tracked(object x) noexcept:
@@ -150,8 +152,6 @@ cdef unsigned long long next_sequence = 0
 
 
 @cython.final
-@cython.freelist(512)
-@cython.trashcan(True)
 cdef class Node:
     """One recorded operation, the ``grad_fn`` of its result.
 
@@ -169,10 +169,6 @@ cdef class Node:
     >>> (x * x).grad_fn
     <MultiplyBackward>
     """
-
-    def __dealloc__(self):
-        if self.out_more != NULL:
-            free(self.out_more)
 
     @property
     def name(self):
@@ -208,15 +204,70 @@ cdef class Node:
         return "<" + "".join(part[:1].upper() + part[1:] for part in self.name.split("_")) + "Backward>"
 
 
+cdef Pool pool
+cdef destructor free_object = NULL       # what Cython made to free a Node
+cdef PyObject* dying = NULL              # nodes without a reference, linked through `run`, that wait until the one being freed is done
+cdef bint freeing = False
+
+
+cdef void dealloc(PyObject* o) noexcept:
+    # A chain of any length: a node that dies while another one is freed joins a list instead of being freed inside it.
+    global dying, freeing
+    PyObject_GC_UnTrack(o)
+    if freeing:
+        (<Node>o).run = dying
+        dying = o
+        return
+    freeing = True
+    while True:
+        drop(o)
+        if dying == NULL:
+            break
+        o = dying
+        dying = <PyObject*>(<Node>o).run
+    freeing = False
+
+
+cdef inline void drop(PyObject* o) noexcept:
+    if (<Node>o).out_more != NULL:
+        free((<Node>o).out_more)
+        (<Node>o).out_more = NULL
+    (<Node>o).primitive = None
+    (<Node>o).edge0 = None
+    (<Node>o).edge1 = None
+    (<Node>o).saved0 = None
+    (<Node>o).saved1 = None
+    (<Node>o).saved_out = None
+    (<Node>o).options = None
+    (<Node>o).rest = None
+    if not enpool(&pool, o):
+        free_object(o)
+
+
+free_object = set_dealloc(<PyTypeObject*>Node, dealloc)
+
+
+cdef inline Node blank():
+    cdef PyObject* dead = unpool(&pool)
+    cdef Node node
+    if dead != NULL:
+        return <Node>dead
+    node = Node.__new__(Node)
+    PyObject_GC_UnTrack(<PyObject*>node)
+    return node
+
+
 cdef Node new_node(object primitive, int n_inputs):
     global next_sequence
-    cdef Node node = Node.__new__(Node)
-    PyObject_GC_UnTrack(<void*>node)
+    cdef Node node = blank()
     next_sequence += 1
     node.sequence = next_sequence
     node.primitive = primitive
     node.n_inputs = n_inputs
     node.n_outputs = 1
+    node.state = FRESH
+    node.walked = False
+    node.run = NULL
     return node
 
 

@@ -7,7 +7,7 @@ Next: primitive.pyx, the entry of an operation.
 """
 cimport cython
 from cpython.buffer cimport PyBUF_FORMAT, PyBUF_ND, PyBUF_STRIDES, PyBUF_WRITABLE
-from cpython.object cimport PyObject, PyTypeObject, newfunc
+from cpython.object cimport PyObject, PyTypeObject, destructor, newfunc
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 from libc.stdlib cimport free, malloc
@@ -17,6 +17,7 @@ import weakref
 
 from cgrad.core.dtype cimport ITEMSIZE, KIND, KIND_FLOAT, dtype_object
 from cgrad.core.element cimport item_of, store_item
+from cgrad.core.pool cimport Pool, enpool, set_dealloc, unpool
 from cgrad.core.storage cimport Storage, new_storage
 from cgrad.core.tape cimport Rest, node_rest, set_grad_mode, strict_rule, track, track_graph, untrack
 from cgrad.kernels.dispatch cimport cast_loop
@@ -25,6 +26,8 @@ from cgrad.kernels.table cimport MAX_DIMS, loop_t
 
 cdef extern from "Python.h":
     void PyType_Modified(PyTypeObject* type)
+    void PyObject_ClearWeakRefs(PyObject* x)
+    PyObject** weak_references "PyObject_GET_WEAKREFS_LISTPTR" (PyObject* x)
 
 cdef extern from *:
     """
@@ -118,7 +121,6 @@ cpdef register_method(str name, object function):
 cdef str FORMATS = "?BbhiqfdX"
 
 
-@cython.freelist(512)
 cdef class Tensor:
     """An n-dimensional array that remembers how it was made.
 
@@ -153,7 +155,7 @@ cdef class Tensor:
     __array_priority__ = 1000
     __array_ufunc__ = None      # NumPy scalars and arrays leave the operators to us
 
-    def __dealloc__(self):
+    def __dealloc__(self):               # of subclasses
         if self.dims != NULL and self.dims != self.inline_dims:
             free(self.dims)
 
@@ -730,10 +732,43 @@ def rows(Tensor x):
 
 
 # ---------------------------------------------------------------------- makers
+cdef Pool pool
+cdef destructor free_object = NULL       # what Cython made to free a Tensor
+
+
+cdef void dealloc(PyObject* o) noexcept:
+    if o.ob_type != <PyTypeObject*>Tensor:
+        free_object(o)
+        return
+    untrack(o)
+    if weak_references(o)[0] != NULL:
+        PyObject_ClearWeakRefs(o)
+    if (<Tensor>o).dims != (<Tensor>o).inline_dims:
+        free((<Tensor>o).dims)
+        (<Tensor>o).dims = (<Tensor>o).inline_dims
+    (<Tensor>o).storage = None
+    (<Tensor>o).node = None
+    (<Tensor>o).base = None
+    (<Tensor>o).gradient = None
+    (<Tensor>o).extra = None
+    if not enpool(&pool, o):
+        free_object(o)
+
+
+free_object = set_dealloc(<PyTypeObject*>Tensor, dealloc)
+
+
 cdef inline Tensor blank():
     """A tensor without layout, unseen by the cyclic collector: it refers to storage, earlier nodes and its base only (see tape.pyx)."""
-    cdef Tensor x = Tensor.__new__(Tensor)
-    untrack(x)
+    cdef PyObject* dead = unpool(&pool)
+    cdef Tensor x
+    if dead != NULL:
+        x = <Tensor>dead
+        x.output_number = 0
+        return x
+    x = Tensor.__new__(Tensor)
+    untrack(<PyObject*>x)
+    x.dims = x.inline_dims
     return x
 
 
