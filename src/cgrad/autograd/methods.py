@@ -32,7 +32,10 @@ def backward(x, gradient=None, retain_graph=None, create_graph=False, inputs=Non
     >>> x.grad
     tensor([2., 4.])
     """
-    _backward((x,), None if gradient is None else (gradient,), retain_graph, create_graph, inputs)
+    if inputs is None:
+        engine.run_backward((x,), (gradient,), None, create_graph if retain_graph is None else retain_graph, create_graph)
+    else:
+        _backward((x,), None if gradient is None else (gradient,), retain_graph, create_graph, inputs)
 
 
 def register_hook(x, hook):

@@ -4,6 +4,9 @@ from cpython.object cimport PyObject
 from cgrad.core.primitive cimport Primitive
 from cgrad.core.tensor cimport Tensor
 
+cdef enum:
+    SMALL = 4096           # elements up to which a contiguous loop is called directly
+
 cdef inline bint is_number(object x) noexcept:
     return isinstance(x, float) or isinstance(x, int)
 

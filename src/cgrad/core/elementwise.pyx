@@ -17,9 +17,6 @@ from cgrad.core.tensor cimport (
 )
 from cgrad.kernels.table cimport BOOL, INT64, MAX_DIMS, loop_t
 
-cdef enum:
-    SMALL = 4096           # elements up to which a contiguous loop is called directly
-
 cdef int _i
 for _i in range(MAX_INPUTS + 1):
     ONES[_i] = 1

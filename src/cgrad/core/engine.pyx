@@ -11,10 +11,12 @@ Next: forward_mode.pyx, the other direction.
 cimport cython
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
-from libc.stdlib cimport free, realloc
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy
 
 from cgrad.core.dtype cimport ITEMSIZE, KIND, KIND_FLOAT, dtype_object
-from cgrad.core.elementwise cimport compute, compute1, compute2
+from cgrad.core.elementwise cimport ONES, SMALL, compute, compute1, compute2
+from cgrad.core.leaves cimport Leaves
 from cgrad.core.primitive cimport (
     FROM_GRADIENT, FROM_OUT, Primitive, Rule, call_rule,
 )
@@ -61,16 +63,23 @@ cdef class Run:
     """One backward: the nodes that have received a gradient and not yet passed it on, newest first."""
 
     cdef Entry* entries          # a heap by sequence number
+    cdef Entry few[4]            # its first memory
     cdef Py_ssize_t count, capacity
     cdef bint create_graph, retain
     cdef dict shared             # entries of nodes that another backward has in its queue, by node identity
-    cdef dict leaves             # leaf tensor -> gradient
+    cdef Leaves leaves
     cdef dict wanted             # (node, result number) or leaf -> True: what autograd.grad asked for; None in backward
     cdef dict found              # the same keys -> gradient
     cdef set needed              # nodes on the way to what is wanted; None: all
 
+    def __cinit__(self):
+        self.entries = self.few
+        self.capacity = 4
+        self.leaves = Leaves.__new__(Leaves)
+
     def __dealloc__(self):
-        free(self.entries)
+        if self.entries != self.few:
+            free(self.entries)
 
     cdef int clear(self) except -1:
         cdef Py_ssize_t i
@@ -127,11 +136,14 @@ cdef class Run:
         cdef Entry entry
         cdef void* grown
         if self.count == self.capacity:
-            grown = realloc(self.entries, (2 * self.capacity + 16) * sizeof(Entry))
+            grown = malloc(4 * self.capacity * sizeof(Entry))
             if grown == NULL:
                 raise MemoryError()
+            memcpy(grown, self.entries, self.count * sizeof(Entry))
+            if self.entries != self.few:
+                free(self.entries)
             self.entries = <Entry*>grown
-            self.capacity = 2 * self.capacity + 16
+            self.capacity *= 4
         if node.run == NULL:
             node.run = <void*>self
         elif self.shared is None:
@@ -168,8 +180,14 @@ cdef class Run:
         if isinstance(edge, Tensor):
             if self.wanted is not None and edge not in self.wanted:
                 return 0
-            held = self.leaves.pop(edge, None)
-            self.leaves[edge] = g if held is None else self.add(<PyObject*>held, g)
+            i = self.leaves.find(<PyObject*>edge)
+            if i < 0:
+                self.leaves.append(edge, g)
+                return 0
+            old = self.leaves.items[i].gradient
+            total = self.add(old, g)
+            if <PyObject*>total is not old:
+                self.leaves.replace(i, total)
             return 0
         node = <Node>edge
         if self.needed is not None and node not in self.needed:
@@ -220,7 +238,10 @@ cdef int add_into(Tensor x, Tensor g) except -1:
     data[2] = g.data
     itemsize[0] = itemsize[1] = itemsize[2] = ITEMSIZE[x.dtype_id]
     strides[0] = strides[1] = strides[2] = &one
-    launch(add_primitive.loops[x.dtype_id], 3, data, itemsize, 1, &x.count, strides, add_primitive.weight, x.count)
+    if x.count <= SMALL:
+        add_primitive.loops[x.dtype_id](data, ONES, x.count)
+    else:
+        launch(add_primitive.loops[x.dtype_id], 3, data, itemsize, 1, &x.count, strides, add_primitive.weight, x.count)
     x.storage.version += 1
     return 0
 
@@ -340,7 +361,7 @@ cdef Tensor connect(Node node, Tensor saved, int output):
 
 
 cdef inline int check_version(Node node, object value, int i, unsigned int version) except -1:
-    if isinstance(value, Tensor) and (<Tensor>value).storage.version != version:
+    if value is not None and isinstance(value, Tensor) and (<Tensor>value).storage.version != version:
         overwritten(node, <Tensor>value, i, version)
     return 0
 
@@ -606,7 +627,6 @@ def run_backward(tuple results, tuple gradients, inputs, bint retain_graph, bint
     cdef int i
     run.create_graph = create_graph
     run.retain = retain_graph
-    run.leaves = {}
     for i in range(len(results)):
         y = <Tensor?>results[i]
         if stale(y):
@@ -670,21 +690,25 @@ cdef bint leads_on(Run run, Node node) except -1:
 
 
 cdef object leaf_gradient(Run run, Tensor x):
-    g = run.leaves.get(x)
-    if g is not None and x.extra is not None and "hooks" in x.extra:
+    cdef Py_ssize_t i = run.leaves.find(<PyObject*>x)
+    if i < 0:
+        return None
+    if x.extra is not None and "hooks" in x.extra:
         for _, hook in list(x.extra["hooks"]):
-            g = hooked(hook, <Tensor>g)
-        run.leaves[x] = g
-    return g
+            run.leaves.replace(i, hooked(hook, <Tensor>run.leaves.items[i].gradient))
+    return <object>run.leaves.items[i].gradient
 
 
 cdef int flush(Run run) except -1:
     """Everything went well: write the gradients of the leaves."""
-    for leaf in run.leaves:
-        leaf_gradient(run, <Tensor>leaf)
-    for leaf in list(run.leaves):
-        g = run.leaves.pop(leaf)
-        keep_gradient(run, <Tensor>leaf, <Tensor>g, Py_REFCNT(<PyObject*>g) == 1)
+    cdef Py_ssize_t i
+    cdef PyObject* g
+    for i in range(run.leaves.count):
+        if (<Tensor>run.leaves.items[i].tensor).extra is not None:
+            leaf_gradient(run, <Tensor>run.leaves.items[i].tensor)
+    for i in range(run.leaves.count):
+        g = run.leaves.items[i].gradient
+        keep_gradient(run, <Tensor>run.leaves.items[i].tensor, <Tensor>g, Py_REFCNT(g) == 1)
     return 0
 
 

@@ -54,7 +54,8 @@ cdef Node record(Primitive p, PyObject** inputs, int n, Tensor out, tuple option
                 save_input(node, i, <object>inputs[i])
     if named & p.names_shapes:
         options = (options or ()) + input_facts(inputs, n)
-    node.options = options
+    if options is not None:
+        node.options = options
     if out is not None:
         set_node_shape(node, out.dtype_id, out.rank, out.dims)
         if named & p.saves_out:

@@ -56,8 +56,18 @@ cdef inline const Py_ssize_t* node_shape(Node node) noexcept:
     if node.out_more != NULL:
         return node.out_more
     return node.out_dims
-cdef object node_edge(Node node, int i)
-cdef int node_edge_output(Node node, int i)
+cdef inline object node_edge(Node node, int i):
+    if i == 0:
+        return node.edge0
+    if i == 1:
+        return node.edge1
+    return node.rest.edges[i - 2] if node.rest is not None and i - 2 < len(node.rest.edges) else None
+cdef inline int node_edge_output(Node node, int i):
+    if i == 0:
+        return node.edge_output0
+    if i == 1:
+        return node.edge_output1
+    return node.rest.edge_outputs[i - 2] if node.rest is not None and i - 2 < len(node.rest.edge_outputs) else 0
 cdef Rest node_rest(Node node)                            # made on demand
 cdef void free_node(Node node) noexcept                   # drop saved values and edges; a later backward is an error
 cdef void track(object x) noexcept                        # let the cyclic collector see an object that it was told to ignore

@@ -232,14 +232,22 @@ cdef inline void drop(PyObject* o) noexcept:
     if (<Node>o).out_more != NULL:
         free((<Node>o).out_more)
         (<Node>o).out_more = NULL
+    # Asking first is cheaper than counting None's references up and down.
     (<Node>o).primitive = None
-    (<Node>o).edge0 = None
-    (<Node>o).edge1 = None
-    (<Node>o).saved0 = None
-    (<Node>o).saved1 = None
-    (<Node>o).saved_out = None
-    (<Node>o).options = None
-    (<Node>o).rest = None
+    if (<Node>o).edge0 is not None:
+        (<Node>o).edge0 = None
+    if (<Node>o).edge1 is not None:
+        (<Node>o).edge1 = None
+    if (<Node>o).saved0 is not None:
+        (<Node>o).saved0 = None
+    if (<Node>o).saved1 is not None:
+        (<Node>o).saved1 = None
+    if (<Node>o).saved_out is not None:
+        (<Node>o).saved_out = None
+    if (<Node>o).options is not None:
+        (<Node>o).options = None
+    if (<Node>o).rest is not None:
+        (<Node>o).rest = None
     if not enpool(&pool, o):
         free_object(o)
 
@@ -299,27 +307,20 @@ cdef Rest node_rest(Node node):
     return node.rest
 
 
-cdef object node_edge(Node node, int i):
-    if i == 0:
-        return node.edge0
-    if i == 1:
-        return node.edge1
-    return node.rest.edges[i - 2] if node.rest is not None and i - 2 < len(node.rest.edges) else None
-
-
-cdef int node_edge_output(Node node, int i):
-    if i == 0:
-        return node.edge_output0
-    if i == 1:
-        return node.edge_output1
-    return node.rest.edge_outputs[i - 2] if node.rest is not None and i - 2 < len(node.rest.edge_outputs) else 0
-
-
 cdef void free_node(Node node) noexcept:
     node.state = FREED
-    node.saved0 = node.saved1 = node.saved_out = None
-    node.edge0 = node.edge1 = None
-    node.options = None
+    if node.saved0 is not None:
+        node.saved0 = None
+    if node.saved1 is not None:
+        node.saved1 = None
+    if node.saved_out is not None:
+        node.saved_out = None
+    if node.edge0 is not None:
+        node.edge0 = None
+    if node.edge1 is not None:
+        node.edge1 = None
+    if node.options is not None:
+        node.options = None
     if node.rest is not None:
         node.rest.edges = []
         node.rest.edge_outputs = []

@@ -5,7 +5,6 @@ declared in tensor.pxd.  It knows no operation: operators go through function po
 by the layers above (`register_method`).  Everything here needs the GIL; `launch` releases it while long loops run.
 Next: primitive.pyx, the entry of an operation.
 """
-cimport cython
 from cpython.buffer cimport PyBUF_FORMAT, PyBUF_ND, PyBUF_STRIDES, PyBUF_WRITABLE
 from cpython.object cimport PyObject, PyTypeObject, destructor, newfunc
 from cpython.ref cimport Py_INCREF, Py_XDECREF
@@ -747,10 +746,15 @@ cdef void dealloc(PyObject* o) noexcept:
         free((<Tensor>o).dims)
         (<Tensor>o).dims = (<Tensor>o).inline_dims
     (<Tensor>o).storage = None
-    (<Tensor>o).node = None
-    (<Tensor>o).base = None
-    (<Tensor>o).gradient = None
-    (<Tensor>o).extra = None
+    # Asking first is cheaper than counting None's references up and down.
+    if (<Tensor>o).node is not None:
+        (<Tensor>o).node = None
+    if (<Tensor>o).base is not None:
+        (<Tensor>o).base = None
+    if (<Tensor>o).gradient is not None:
+        (<Tensor>o).gradient = None
+    if (<Tensor>o).extra is not None:
+        (<Tensor>o).extra = None
     if not enpool(&pool, o):
         free_object(o)
 
