@@ -1,5 +1,6 @@
 """What tensors hold and what is kept for reuse."""
 
+from cgrad.core import tape, tensor
 from cgrad.core.storage import memory_reset_peak, memory_set_limit, memory_stats, memory_trim
 
 __all__ = ["reset_peak", "set_limit", "stats", "trim"]
@@ -25,7 +26,7 @@ def stats():
 
 
 def trim(keep=0):
-    """Give cached blocks back to the system until at most `keep` bytes are kept.
+    """Give cached blocks back to the system until at most `keep` bytes are kept, and all that dead tensors and nodes leave for new ones.
 
     Parameters
     ----------
@@ -35,7 +36,7 @@ def trim(keep=0):
     Returns
     -------
     int
-        Bytes given back.
+        Bytes of blocks given back.
 
     Examples
     --------
@@ -44,6 +45,8 @@ def trim(keep=0):
     >>> cg.memory.stats()["cached_bytes"]
     0
     """
+    tape.trim_pool()
+    tensor.trim_pool()
     return memory_trim(keep)
 
 

@@ -96,7 +96,7 @@ cdef class Run:
     cdef inline void place(self, Py_ssize_t i, Entry entry) noexcept:
         self.entries[i] = entry
         if (<Node>entry.node).run == <void*>self:
-            (<Node>entry.node).entry = i
+            (<Node>entry.node).entry = <int>i
         else:
             self.shared[<object>entry.node] = i
 

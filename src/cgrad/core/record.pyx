@@ -26,6 +26,7 @@ cdef Node record(Primitive p, PyObject** inputs, int n, Tensor out, tuple option
     """The node of a call whose inputs include a tracked one.  `out` may be None if there are several results."""
     cdef Node node = new_node(p, n)
     cdef Tensor x
+    cdef Node before
     cdef unsigned long long save = 0
     cdef unsigned int named = 0
     cdef int i, k
@@ -33,19 +34,20 @@ cdef Node record(Primitive p, PyObject** inputs, int n, Tensor out, tuple option
     if n > 2:
         make_room(node, n)
     for i in range(n):
-        if not isinstance(<object>inputs[i], Tensor):
+        k = 0 if joint else i
+        if not (p.has_rule >> k) & 1 or not isinstance(<object>inputs[i], Tensor):
             continue
         x = <Tensor>inputs[i]
-        k = 0 if joint else i
-        if not x.flags & REQUIRES_GRAD or not (p.has_rule >> k) & 1:
+        if not x.flags & REQUIRES_GRAD:
             continue
         save |= p.saves[k]
         named |= 1u << k
-        if x.node is None:
+        before = x.node
+        if before is None:
             set_edge(node, i, x, x.output_number)
         else:
-            set_edge(node, i, x.node, x.output_number)
-            if is_tracked(x.node):
+            set_edge(node, i, before, x.output_number)
+            if is_tracked(before):
                 track(node)      # a cycle through an earlier node can come back through this one
                 track(x)
     if save or named & p.saves_all:
@@ -53,8 +55,8 @@ cdef Node record(Primitive p, PyObject** inputs, int n, Tensor out, tuple option
             if (save >> i) & 1 or named & p.saves_all:
                 save_input(node, i, <object>inputs[i])
     if named & p.names_shapes:
-        options = (options or ()) + input_facts(inputs, n)
-    if options is not None:
+        node.options = (options or ()) + input_facts(inputs, n)
+    elif options is not None:
         node.options = options
     if out is not None:
         set_node_shape(node, out.dtype_id, out.rank, out.dims)

@@ -8,11 +8,11 @@ All functions need the GIL, which is also what makes the cache safe.  Next: tens
 """
 cimport cython
 from cpython.buffer cimport PyBUF_WRITABLE, PyBuffer_FillInfo
-from cpython.object cimport PyObject, PyTypeObject, destructor
+from cpython.object cimport PyObject, PyTypeObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport uintptr_t
 
-from cgrad.core.pool cimport Pool, enpool, set_dealloc, unpool
+from cgrad.core.pool cimport Pool, give, init_pool, set_dealloc, take, trim
 
 cdef extern from *:
     """
@@ -168,7 +168,6 @@ cdef class Storage:
 
 
 cdef Pool pool
-cdef destructor free_object = NULL       # what Cython made to free the memory of a Storage
 
 
 cdef void dealloc(PyObject* o) noexcept:
@@ -176,20 +175,15 @@ cdef void dealloc(PyObject* o) noexcept:
         give_block((<Storage>o).data, (<Storage>o).size_class)
     elif (<Storage>o).source == BORROWED:
         Py_DECREF(<object>(<Storage>o).owner)
-    if not enpool(&pool, o):
-        free_object(o)
+    give(&pool, o)
 
 
-free_object = set_dealloc(<PyTypeObject*>Storage, dealloc)
-
-
-cdef inline Storage blank():
-    cdef PyObject* dead = unpool(&pool)
-    return <Storage>dead if dead != NULL else Storage.__new__(Storage)
+init_pool(&pool, Storage.__new__(Storage))
+set_dealloc(<PyTypeObject*>Storage, dealloc)
 
 
 cdef Storage new_storage(Py_ssize_t nbytes):
-    cdef Storage storage = blank()
+    cdef Storage storage = <Storage>take(&pool)
     cdef int index
     storage.nbytes = nbytes
     storage.version = 0
@@ -209,7 +203,7 @@ cdef Storage new_storage(Py_ssize_t nbytes):
 
 
 cdef Storage borrow_storage(char* data, Py_ssize_t nbytes, object owner, bint readonly):
-    cdef Storage storage = blank()
+    cdef Storage storage = <Storage>take(&pool)
     storage.data = data
     storage.nbytes = nbytes
     storage.version = 0
@@ -233,6 +227,7 @@ def memory_trim(keep=0):
     if keep < 0:
         raise ValueError(f"memory.trim: keep must not be negative, got {keep}")
     trim_cache(keep)
+    trim(&pool)
     return before - bytes_cached
 
 

@@ -1,6 +1,9 @@
 """Node: what one recorded operation leaves behind, and the thread-local switch that says whether to record."""
 from cpython.object cimport PyObject
 
+cdef extern from "Python.h":
+    int PyObject_GC_IsTracked(PyObject* x)
+
 cdef bint grad_enabled() noexcept nogil
 cdef bint set_grad_mode(bint enabled) noexcept nogil     # returns what it was
 
@@ -38,23 +41,22 @@ cdef class Node:
     cdef object options            # tuple of call options
     cdef Rest rest
     cdef unsigned long long sequence
+    cdef Py_ssize_t out_dims[NODE_DIMS]    # shape of the first result; where out_rank > NODE_DIMS, the first is the address of it
+    cdef void* run                 # the backward that has this node in its queue, and its entry there
+    cdef int entry
     cdef unsigned int version0, version1, version_out
     cdef int n_inputs, n_outputs
     cdef int edge_output0, edge_output1    # which result of edge0/edge1 the input was
-    cdef int state                 # FRESH or FREED
-    cdef bint walked               # it and all that lies behind it is seen by the cyclic collector
-    cdef int out_dtype, out_rank   # of the first result
-    cdef Py_ssize_t out_dims[NODE_DIMS]
-    cdef Py_ssize_t* out_more      # its shape where out_rank > NODE_DIMS, on the heap
-    cdef void* run                 # the backward that has this node in its queue, and its entry there
-    cdef Py_ssize_t entry
+    cdef signed char out_dtype, out_rank   # of the first result
+    cdef signed char state         # FRESH or FREED
+    cdef signed char walked        # it and all that lies behind it is seen by the cyclic collector
 
 
 cdef Node new_node(object primitive, int n_inputs)
 cdef int set_node_shape(Node node, int dtype, int rank, const Py_ssize_t* shape) except -1
 cdef inline const Py_ssize_t* node_shape(Node node) noexcept:
-    if node.out_more != NULL:
-        return node.out_more
+    if node.out_rank > NODE_DIMS:
+        return <Py_ssize_t*>node.out_dims[0]
     return node.out_dims
 cdef inline object node_edge(Node node, int i):
     if i == 0:
@@ -72,5 +74,6 @@ cdef Rest node_rest(Node node)                            # made on demand
 cdef void free_node(Node node) noexcept                   # drop saved values and edges; a later backward is an error
 cdef void track(object x) noexcept                        # let the cyclic collector see an object that it was told to ignore
 cdef int track_graph(Node node) except -1                 # the same for a node, what it saved, and all that lies behind it
-cdef bint is_tracked(object x) noexcept
+cdef inline bint is_tracked(object x) noexcept:
+    return PyObject_GC_IsTracked(<PyObject*>x)
 cdef void untrack(PyObject* x) noexcept

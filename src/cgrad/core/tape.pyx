@@ -9,11 +9,11 @@ trashcan).  Needs the GIL, but for the mode switch.
 Next: engine.pyx, which walks nodes back; primitive.pyx, which makes them.
 """
 cimport cython
-from cpython.object cimport PyObject, PyTypeObject, destructor
+from cpython.object cimport PyObject, PyTypeObject
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
-from cgrad.core.pool cimport Pool, enpool, set_dealloc, unpool
+from cgrad.core.pool cimport Pool, give, init_pool, set_dealloc, take, trim
 
 cdef extern from *:
     """
@@ -38,7 +38,6 @@ cdef extern from *:
 cdef extern from "Python.h":
     void PyObject_GC_Track(void* x)
     void PyObject_GC_UnTrack(void* x)
-    int PyObject_GC_IsTracked(PyObject* x)
     int PyObject_IS_GC(PyObject* x)
 
 
@@ -111,10 +110,6 @@ cdef void track(object x) noexcept:
 
 cdef void untrack(PyObject* x) noexcept:
     PyObject_GC_UnTrack(x)
-
-
-cdef bint is_tracked(object x) noexcept:
-    return PyObject_GC_IsTracked(<PyObject*>x)
 
 
 cdef int track_graph(Node node) except -1:
@@ -205,7 +200,6 @@ cdef class Node:
 
 
 cdef Pool pool
-cdef destructor free_object = NULL       # what Cython made to free a Node
 cdef PyObject* dying = NULL              # nodes without a reference, linked through `run`, that wait until the one being freed is done
 cdef bint freeing = False
 
@@ -229,9 +223,8 @@ cdef void dealloc(PyObject* o) noexcept:
 
 
 cdef inline void drop(PyObject* o) noexcept:
-    if (<Node>o).out_more != NULL:
-        free((<Node>o).out_more)
-        (<Node>o).out_more = NULL
+    if (<Node>o).out_rank > NODE_DIMS:
+        free(<void*>(<Node>o).out_dims[0])
     # Asking first is cheaper than counting None's references up and down.
     (<Node>o).primitive = None
     if (<Node>o).edge0 is not None:
@@ -248,26 +241,21 @@ cdef inline void drop(PyObject* o) noexcept:
         (<Node>o).options = None
     if (<Node>o).rest is not None:
         (<Node>o).rest = None
-    if not enpool(&pool, o):
-        free_object(o)
+    give(&pool, o)
 
 
-free_object = set_dealloc(<PyTypeObject*>Node, dealloc)
+init_pool(&pool, Node.__new__(Node))
+set_dealloc(<PyTypeObject*>Node, dealloc)
 
 
-cdef inline Node blank():
-    cdef PyObject* dead = unpool(&pool)
-    cdef Node node
-    if dead != NULL:
-        return <Node>dead
-    node = Node.__new__(Node)
-    PyObject_GC_UnTrack(<PyObject*>node)
-    return node
+def trim_pool():
+    """Free the dead nodes that are kept for reuse."""
+    trim(&pool)
 
 
 cdef Node new_node(object primitive, int n_inputs):
     global next_sequence
-    cdef Node node = blank()
+    cdef Node node = <Node>take(&pool)
     next_sequence += 1
     node.sequence = next_sequence
     node.primitive = primitive
@@ -275,6 +263,7 @@ cdef Node new_node(object primitive, int n_inputs):
     node.n_outputs = 1
     node.state = FRESH
     node.walked = False
+    node.out_rank = 0
     node.run = NULL
     return node
 
@@ -287,10 +276,11 @@ cdef int set_node_shape(Node node, int dtype, int rank, const Py_ssize_t* shape)
         for i in range(rank):
             node.out_dims[i] = shape[i]
         return 0
-    node.out_more = <Py_ssize_t*>malloc(rank * sizeof(Py_ssize_t))
-    if node.out_more == NULL:
+    node.out_dims[0] = <Py_ssize_t>malloc(rank * sizeof(Py_ssize_t))
+    if node.out_dims[0] == 0:
+        node.out_rank = 0
         raise MemoryError()
-    memcpy(node.out_more, shape, rank * sizeof(Py_ssize_t))
+    memcpy(<void*>node.out_dims[0], shape, rank * sizeof(Py_ssize_t))
     return 0
 
 

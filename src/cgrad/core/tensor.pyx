@@ -16,7 +16,7 @@ import weakref
 
 from cgrad.core.dtype cimport ITEMSIZE, KIND, KIND_FLOAT, dtype_object
 from cgrad.core.element cimport item_of, store_item
-from cgrad.core.pool cimport Pool, enpool, set_dealloc, unpool
+from cgrad.core.pool cimport Pool, give, init_pool, set_dealloc, take, trim
 from cgrad.core.storage cimport Storage, new_storage
 from cgrad.core.tape cimport Rest, node_rest, set_grad_mode, strict_rule, track, track_graph, untrack
 from cgrad.kernels.dispatch cimport cast_loop
@@ -732,7 +732,7 @@ def rows(Tensor x):
 
 # ---------------------------------------------------------------------- makers
 cdef Pool pool
-cdef destructor free_object = NULL       # what Cython made to free a Tensor
+cdef destructor free_object = NULL       # what Cython made: for subclasses
 
 
 cdef void dealloc(PyObject* o) noexcept:
@@ -755,24 +755,22 @@ cdef void dealloc(PyObject* o) noexcept:
         (<Tensor>o).gradient = None
     if (<Tensor>o).extra is not None:
         (<Tensor>o).extra = None
-    if not enpool(&pool, o):
-        free_object(o)
+    give(&pool, o)
 
 
+init_pool(&pool, Tensor.__new__(Tensor))
 free_object = set_dealloc(<PyTypeObject*>Tensor, dealloc)
+
+
+def trim_pool():
+    """Free the dead tensors that are kept for reuse."""
+    trim(&pool)
 
 
 cdef inline Tensor blank():
     """A tensor without layout, unseen by the cyclic collector: it refers to storage, earlier nodes and its base only (see tape.pyx)."""
-    cdef PyObject* dead = unpool(&pool)
-    cdef Tensor x
-    if dead != NULL:
-        x = <Tensor>dead
-        x.output_number = 0
-        return x
-    x = Tensor.__new__(Tensor)
-    untrack(<PyObject*>x)
-    x.dims = x.inline_dims
+    cdef Tensor x = <Tensor>take(&pool)
+    x.output_number = 0
     return x
 
 
@@ -790,8 +788,10 @@ cdef inline int set_rank(Tensor x, int rank) except -1:
 
 
 cdef inline int share_layout(Tensor x, Tensor source) except -1:
+    cdef int i
     set_rank(x, source.rank)
-    memcpy(x.dims, source.dims, 2 * source.rank * sizeof(Py_ssize_t))
+    for i in range(2 * source.rank):
+        x.dims[i] = source.dims[i]
     x.count = source.count
     return 0
 
