@@ -9,15 +9,9 @@ from cpython.object cimport PyObject
 import numpy as np
 
 from cgrad.core.elementwise cimport as_tensor, compute, compute1, compute2, compute_number, is_number
-from cgrad.core.primitive cimport MAX_INPUTS, Primitive, Rule
+from cgrad.core.primitive cimport MAX_INPUTS, Primitive, Rule, tuple_items
 from cgrad.core.record cimport attach, fresh_flags, record, wants_node
 from cgrad.core.tensor cimport N_OPERATORS, SLOW, TRACED, Tensor, VIEW, set_operators
-
-cdef extern from *:
-    """
-    #define CGRAD_TUPLE_ITEMS(t) (((PyTupleObject*)(t))->ob_item)
-    """
-    PyObject** PyTuple_items "CGRAD_TUPLE_ITEMS" (PyObject* t)
 
 from cgrad.core.primitive import set_rules
 
@@ -115,29 +109,33 @@ cdef object apply_elementwise(Primitive p, tuple args):
 
 cdef object apply_general(Primitive p, tuple args):
     """An operation with a forward of its own: `args` are its inputs (or one list of them), then its options."""
-    cdef tuple operands = (args[0] if isinstance(args[0], tuple) else tuple(args[0])) if p.n_inputs < 0 else args[:p.n_inputs]
-    cdef tuple options = args[1:] if p.n_inputs < 0 else args[p.n_inputs:]
-    cdef int n = len(operands)
+    cdef tuple operands = args
+    cdef int i, n = p.n_inputs
+    cdef int n_options = <int>len(args) - (1 if n < 0 else n)
     cdef unsigned int flags = 0
     cdef bint converted = False
-    if len(options) != len(p.option_names):
-        raise TypeError(f"{p.name}: takes {len(p.option_names)} options {p.option_names}, got {len(options)}")
-    for operand in operands:
-        if isinstance(operand, Tensor):
-            flags |= (<Tensor>operand).flags
-        elif operand is not None:
+    cdef PyObject** inputs
+    if n_options != len(p.option_names):
+        raise TypeError(f"{p.name}: takes {len(p.option_names)} options {p.option_names}, got {n_options}")
+    if n < 0:
+        operands = args[0] if isinstance(args[0], tuple) else tuple(args[0])
+        n = <int>len(operands)
+    inputs = tuple_items(<PyObject*>operands)
+    for i in range(n):
+        if isinstance(<object>inputs[i], Tensor):
+            flags |= (<Tensor>inputs[i]).flags
+        elif <object>inputs[i] is not None:
             converted = True
     if converted:
-        operands = tuple([x if x is None else as_tensor(p, x) for x in operands])
+        operands = tuple([x if x is None else as_tensor(p, x) for x in operands[:n]])
+        args = operands + args[n:] if p.n_inputs >= 0 else (operands,) + args[1:]
+        inputs = tuple_items(<PyObject*>operands)
     if flags & SLOW:
-        return slow_road(p, operands, options)
+        return slow_road(p, operands[:n], args[len(args) - n_options:])
     if flags & VIEW:
-        flags = fresh_flags(PyTuple_items(<PyObject*>operands), n)
-    if p.n_inputs < 0:
-        result = p.forward(list(operands), *options)
-    else:
-        result = p.forward(*operands, *options)
-    return attach(p, operands, options, flags, result)
+        flags = fresh_flags(inputs, n)
+    result = p.forward(*args) if p.n_inputs >= 0 else p.forward(list(operands), *args[1:])
+    return attach(p, inputs, n, args, n_options, flags, result)
 
 
 cdef object spelt(Primitive p, str name, object value, object other):

@@ -10,7 +10,7 @@ from cpython.object cimport PyObject
 
 from cgrad.core.dtype cimport KIND, KIND_FLOAT, dtype_object
 from cgrad.core.primitive cimport (
-    BILINEAR, LINEAR, NONDIFF, Primitive, Rule, call_rule,
+    BILINEAR, LINEAR, NONDIFF, Primitive, Rule, call_rule, tuple_items,
 )
 from cgrad.core.tape cimport inside_op, set_grad_mode
 from cgrad.core.tensor cimport (
@@ -18,12 +18,6 @@ from cgrad.core.tensor cimport (
 )
 
 from cgrad.core import apply, engine, primitive
-
-cdef extern from *:
-    """
-    #define CGRAD_TUPLE_ITEMS(t) (((PyTupleObject*)(t))->ob_item)
-    """
-    PyObject** PyTuple_items "CGRAD_TUPLE_ITEMS" (PyObject* t)
 
 cdef int last_level = 0
 cdef object functions = None
@@ -132,7 +126,7 @@ cdef object push(Primitive p, tuple primals, list tangents, tuple options, objec
     cdef tuple extended
     if p.jvp is not None:
         extended = options + primitive.facts(primals)
-        return call_rule(p.jvp, None, PyTuple_items(<PyObject*>primals), n, out, extended, n_options, None, tangents)
+        return call_rule(p.jvp, None, tuple_items(<PyObject*>primals), n, out, extended, n_options, None, tangents)
     if p.kind == LINEAR and not p.elementwise:
         filled = tuple([x if not isinstance(x, Tensor) else functions.zeros_like(x) if t is None else t for x, t in zip(primals, tangents)])
         return apply.call(p, filled, options)
@@ -150,7 +144,7 @@ cdef object push(Primitive p, tuple primals, list tangents, tuple options, objec
             rule = <Rule>p.rules[i]
             if tangents[i] is None or rule is None:
                 continue
-            term = call_rule(rule, tangents[i], PyTuple_items(<PyObject*>primals), n, out, extended, n_options, None, None)
+            term = call_rule(rule, tangents[i], tuple_items(<PyObject*>primals), n, out, extended, n_options, None, None)
             total = term if total is None else functions.add(total, term)
         return total
     return transposed(lambda *xs: apply.call(p, xs, options), primals, tangents)

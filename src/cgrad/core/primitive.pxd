@@ -4,6 +4,12 @@ from cpython.object cimport PyObject
 from cgrad.core.tensor cimport Tensor
 from cgrad.kernels.table cimport N_DTYPES, loop_t
 
+cdef extern from *:
+    """
+    #define CGRAD_TUPLE_ITEMS(t) (((PyTupleObject*)(t))->ob_item)
+    """
+    PyObject** tuple_items "CGRAD_TUPLE_ITEMS" (PyObject* t)
+
 cdef enum:
     MAX_INPUTS = 8         # of an operation that does not take a list
     MAX_ARGUMENTS = 16     # of a rule

@@ -130,12 +130,6 @@ def set_rules(Primitive p, list rules, Rule joint=None, Rule jvp=None):
         p.names_shapes |= <unsigned int>rule.names_shapes << i
 
 
-cdef extern from *:
-    """
-    #define CGRAD_TUPLE_ITEMS(t) (((PyTupleObject*)(t))->ob_item)
-    """
-    PyObject** PyTuple_items "CGRAD_TUPLE_ITEMS" (PyObject* t)
-
 
 cdef object call_rule(Rule rule, object g, PyObject** inputs, int n, object out, tuple options, int n_options, object needs,
                       object tangents):
@@ -175,19 +169,24 @@ cdef object call_rule(Rule rule, object g, PyObject** inputs, int n, object out,
 cdef tuple input_facts(PyObject** inputs, int n):
     """(shapes, dtypes) of the inputs, for rules that name them."""
     cdef Tensor x
-    shapes = []
-    dtypes = []
+    cdef tuple shapes = PyTuple_New(n)
+    cdef tuple dtypes = PyTuple_New(n)
+    cdef object shape, dtype
+    cdef int i
     for i in range(n):
+        shape = ()
+        dtype = None
         if isinstance(<object>inputs[i], Tensor):
             x = <Tensor>inputs[i]
-            shapes.append(shape_tuple(x.rank, x.dims))
-            dtypes.append(dtype_object(x.dtype_id))
-        else:
-            shapes.append(())
-            dtypes.append(None)
-    return tuple(shapes), tuple(dtypes)
+            shape = shape_tuple(x.rank, x.dims)
+            dtype = dtype_object(x.dtype_id)
+        Py_INCREF(shape)
+        PyTuple_SET_ITEM(shapes, i, shape)
+        Py_INCREF(dtype)
+        PyTuple_SET_ITEM(dtypes, i, dtype)
+    return shapes, dtypes
 
 
 def facts(tuple operands):
     """(shapes, dtypes) of operands, as rules name them."""
-    return input_facts(PyTuple_items(<PyObject*>operands), len(operands))
+    return input_facts(tuple_items(<PyObject*>operands), len(operands))

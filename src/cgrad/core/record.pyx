@@ -15,12 +15,6 @@ from cgrad.core.tensor cimport (
 )
 from cgrad.kernels.table cimport FLOAT64
 
-cdef extern from *:
-    """
-    #define CGRAD_TUPLE_ITEMS(t) (((PyTupleObject*)(t))->ob_item)
-    """
-    PyObject** PyTuple_items "CGRAD_TUPLE_ITEMS" (PyObject* t)
-
 
 cdef Node record(Primitive p, PyObject** inputs, int n, Tensor out, tuple options):
     """The node of a call whose inputs include a tracked one.  `out` may be None if there are several results."""
@@ -131,15 +125,14 @@ cdef bint wants_node(Primitive p, unsigned int flags, Tensor out) noexcept:
     return False
 
 
-cdef object attach(Primitive p, tuple operands, tuple options, unsigned int flags, object result):
-    """Record a call of a general operation if it is to be recorded."""
-    cdef int n
+cdef object attach(Primitive p, PyObject** inputs, int n, tuple args, int n_options, unsigned int flags, object result):
+    """Record a call of a general operation, whose options are the last of `args`, if it is to be recorded."""
+    cdef int i
     cdef Tensor out
     cdef Node node
-    cdef PyObject** inputs
     if isinstance(result, Tensor):
-        for operand in operands:
-            if operand is result:
+        for i in range(n):
+            if inputs[i] is <PyObject*>result:
                 out = alias_tensor(<Tensor>result)
                 become_view(out, <Tensor>result)
                 result = out
@@ -153,9 +146,7 @@ cdef object attach(Primitive p, tuple operands, tuple options, unsigned int flag
             return result
     else:
         return result
-    n = len(operands)
-    inputs = (<PyObject**>PyTuple_items(<PyObject*>operands))
-    node = record(p, inputs, n, out, options)
+    node = record(p, inputs, n, out, args[len(args) - n_options:] if n_options else None)
     if out is None:
         attach_results(p, node, <tuple>result)
     return result

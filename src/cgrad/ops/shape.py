@@ -8,7 +8,7 @@ import math
 
 from cgrad.core.forward import shape as forward
 from cgrad.core.tensor import register_method
-from cgrad.ops.arguments import as_tensor, one_axis, several_axes, shape_tuple
+from cgrad.ops.arguments import as_tensor, axis_order, one_axis, several_axes, shape_tuple
 from cgrad.ops.define import LINEAR, define, public
 
 _reshape = define("reshape", forward=forward.reshape, inputs=("x",), options=("shape",),
@@ -312,14 +312,7 @@ def permute_dims(x, axes, *more):
     (4, 2, 3)
     """
     x = as_tensor("permute_dims", x)
-    axes = (axes, *more) if more or not isinstance(axes, (tuple, list)) else axes
-    if len(axes) != x.ndim:
-        raise ValueError(f"permute_dims: {len(axes)} axes given for a tensor of shape {tuple(x.shape)}; name each of its "
-                         f"{x.ndim} axes once")
-    axes = tuple([one_axis("permute_dims", axis, x.ndim) for axis in axes])
-    if len(set(axes)) != len(axes):
-        raise ValueError(f"permute_dims: an axis is named twice in {axes}")
-    return _permute(x, axes)
+    return _permute(x, axis_order("permute_dims", axes, more, x))
 
 
 @public(method=True)
