@@ -388,7 +388,7 @@ cdef int run_node(Run run, Node node, object g) except -1:
     few[0] = <PyObject*>node.saved0
     few[1] = <PyObject*>node.saved1
     if n > 2:
-        many = [node.saved0, node.saved1] + node.rest.saved
+        many = [node.saved0, node.saved1, *node.rest.saved]
         for i in range(2, n):
             check_version(node, many[i], i, node.rest.versions[i - 2])
         inputs = list_items(<PyObject*>many)
@@ -396,7 +396,7 @@ cdef int run_node(Run run, Node node, object g) except -1:
     if p.joint is not None:
         n_options = len(p.option_names)
         needs = tuple([wanted_edge(run, node_edge(node, i)) for i in range(n)])
-        values = call_rule(p.joint, g, inputs, n, out, node.options, n_options, needs, None)
+        values = call_rule(p.joint, g, inputs, n, out, node.options, n_options, needs, None, None)
         if not isinstance(values, (tuple, list)) or len(values) != n:
             raise RuntimeError(f"{p.name}: its rule must return a gradient for each of {n} inputs")
         for i in range(n):
@@ -412,7 +412,8 @@ cdef int run_node(Run run, Node node, object g) except -1:
         if not run.create_graph and (rule.passes_gradient or rule.fused is not None) and not (<Tensor>g).flags & DUAL:
             value = g if rule.passes_gradient else fused(rule, <Tensor>g, inputs, out)
         else:
-            value = call_rule(rule, g, inputs, n, out, node.options, len(p.option_names), needs, None)
+            value = call_rule(rule, g, inputs, n, out, node.options, len(p.option_names), needs, None,
+                              edge_facts(edge, node_edge_output(node, i)) if rule.names_own else None)
             if value is None:
                 continue
         run.deliver(edge, node_edge_output(node, i), <Tensor>fit(run, node, i, value, edge, node_edge_output(node, i)))
@@ -424,6 +425,18 @@ cdef extern from *:
     #define CGRAD_LIST_ITEMS(x) (((PyListObject*)(x))->ob_item)
     """
     PyObject** list_items "CGRAD_LIST_ITEMS" (PyObject* x)
+
+
+cdef tuple edge_facts(object edge, int output):
+    """(shape, dtype) of what a gradient goes to."""
+    cdef Node node
+    if isinstance(edge, Tensor):
+        return shape_tuple((<Tensor>edge).rank, (<Tensor>edge).dims), dtype_object((<Tensor>edge).dtype_id)
+    node = <Node>edge
+    if output > 0:
+        dtype, shape = node.rest.shapes[output - 1]
+        return shape, dtype_object(dtype)
+    return shape_tuple(node.out_rank, node_shape(node)), dtype_object(node.out_dtype)
 
 
 cdef inline bint wanted_edge(Run run, object edge) except -1:
@@ -469,7 +482,7 @@ cdef object watch(Run run, Node node, object g):
     """Hooks on a node's results, then the gradients that were asked to be kept."""
     cdef Rest rest = node.rest
     cdef Tensor x
-    for output, hook in list(rest.hooks):
+    for output, hook in list(rest.hooks or ()):
         value = g if node.n_outputs == 1 else g[output]
         if value is None:
             continue
@@ -478,7 +491,7 @@ cdef object watch(Run run, Node node, object g):
             g = value
         else:
             g[output] = value
-    for output, reference in rest.watchers:
+    for output, reference in rest.watchers or ():
         tensor = reference()
         if tensor is None:
             continue
@@ -755,7 +768,9 @@ def add_hook(Tensor x, function):
             set_extra(x, "hooks", [])
         hooks = x.extra["hooks"]
     else:
-        hooks = node_rest(x.node).hooks
+        if node_rest(x.node).hooks is None:
+            x.node.rest.hooks = []
+        hooks = x.node.rest.hooks
         track_graph(x.node)          # the function may hold tensors made from x
         track(x)
     entry = [x.output_number, function]

@@ -126,7 +126,7 @@ cdef object push(Primitive p, tuple primals, list tangents, tuple options, objec
     cdef tuple extended
     if p.jvp is not None:
         extended = options + primitive.facts(primals)
-        return call_rule(p.jvp, None, tuple_items(<PyObject*>primals), n, out, extended, n_options, None, tangents)
+        return call_rule(p.jvp, None, tuple_items(<PyObject*>primals), n, out, extended, n_options, None, tangents, None)
     if p.kind == LINEAR and not p.elementwise:
         filled = tuple([x if not isinstance(x, Tensor) else functions.zeros_like(x) if t is None else t for x, t in zip(primals, tangents)])
         return apply.call(p, filled, options)
@@ -144,7 +144,8 @@ cdef object push(Primitive p, tuple primals, list tangents, tuple options, objec
             rule = <Rule>p.rules[i]
             if tangents[i] is None or rule is None:
                 continue
-            term = call_rule(rule, tangents[i], tuple_items(<PyObject*>primals), n, out, extended, n_options, None, None)
+            term = call_rule(rule, tangents[i], tuple_items(<PyObject*>primals), n, out, extended, n_options, None, None,
+                             (extended[n_options][i], extended[n_options + 1][i]))
             total = term if total is None else functions.add(total, term)
         return total
     return transposed(lambda *xs: apply.call(p, xs, options), primals, tangents)

@@ -33,6 +33,8 @@ cdef enum Source:          # where an argument of a rule comes from
     FROM_OPTION
     FROM_TANGENT           # jvp rules only
     FROM_TANGENTS
+    FROM_OWN_SHAPE         # of the input that the rule is for: the engine knows it from where the gradient goes
+    FROM_OWN_DTYPE
 
 cdef enum Result:          # dtype of an elementwise result
     SAME
@@ -48,7 +50,8 @@ cdef class Rule:
     cdef unsigned long long inputs         # bit i: names input i
     cdef bint all_inputs
     cdef bint names_out
-    cdef bint names_shapes
+    cdef bint names_shapes                 # of other inputs
+    cdef bint names_own                    # shape or dtype of the rule's own input
     cdef Primitive fused                   # kernel that computes the rule in one pass, or None
     cdef int n_fused
     cdef int fused_source[3]
@@ -79,5 +82,5 @@ cdef class Primitive:
 
 
 cdef object call_rule(Rule rule, object g, PyObject** inputs, int n, object out, tuple options, int n_options, object needs,
-                      object tangents)
+                      object tangents, tuple own)        # own: (shape, dtype) of the rule's input
 cdef tuple input_facts(PyObject** inputs, int n)         # (shapes, dtypes), for rules that name them

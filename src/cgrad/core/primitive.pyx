@@ -123,6 +123,8 @@ def set_rules(Primitive p, list rules, Rule joint=None, Rule jvp=None):
         if found is None:
             continue
         rule = <Rule>found
+        if joint is None and p.n_inputs >= 0:
+            find_own(rule, i)
         p.saves[i] = rule.inputs
         p.has_rule |= 1 << i
         p.saves_out |= <unsigned int>rule.names_out << i
@@ -130,9 +132,21 @@ def set_rules(Primitive p, list rules, Rule joint=None, Rule jvp=None):
         p.names_shapes |= <unsigned int>rule.names_shapes << i
 
 
+cdef int find_own(Rule rule, int i) except -1:
+    """Tell the shape and dtype of the rule's own input i, which need not be kept, from those of others."""
+    cdef int k
+    rule.names_shapes = False
+    for k in range(rule.n_arguments):
+        if rule.source[k] in (FROM_SHAPE, FROM_DTYPE) and rule.index[k] == i:
+            rule.source[k] = FROM_OWN_SHAPE if rule.source[k] == FROM_SHAPE else FROM_OWN_DTYPE
+            rule.names_own = True
+        elif rule.source[k] in (FROM_SHAPE, FROM_DTYPE, FROM_SHAPES):
+            rule.names_shapes = True
+    return 0
+
 
 cdef object call_rule(Rule rule, object g, PyObject** inputs, int n, object out, tuple options, int n_options, object needs,
-                      object tangents):
+                      object tangents, tuple own):
     cdef tuple args = PyTuple_New(rule.n_arguments)
     cdef int i, source, index
     cdef object value
@@ -147,6 +161,10 @@ cdef object call_rule(Rule rule, object g, PyObject** inputs, int n, object out,
             value = <object>inputs[index]
         elif source == FROM_OPTION:
             value = options[index]
+        elif source == FROM_OWN_SHAPE:
+            value = own[0]
+        elif source == FROM_OWN_DTYPE:
+            value = own[1]
         elif source == FROM_SHAPE:
             value = options[n_options][index]
         elif source == FROM_DTYPE:

@@ -4,11 +4,13 @@ Also the places where history moves from one tensor to another: results of a use
 Next: apply.pyx, which calls this; tape.pyx, the node itself.
 """
 from cpython.object cimport PyObject
+from libc.stdlib cimport malloc
+from libc.string cimport memset
 
 from cgrad.core.dtype cimport KIND, KIND_FLOAT
 from cgrad.core.primitive cimport NONDIFF, Primitive, input_facts
 from cgrad.core.tape cimport (
-    Node, Rest, grad_enabled, inside_op, is_tracked, new_node, node_rest, set_node_shape, track,
+    FEW_INPUTS, Node, Rest, grad_enabled, inside_op, is_tracked, new_node, node_rest, set_node_shape, track,
 )
 from cgrad.core.tensor cimport (
     DERIVED, REQUIRES_GRAD, Tensor, VIEW, alias_tensor, become_view, refresh, shape_tuple, stale,
@@ -69,9 +71,14 @@ cdef int make_room(Node node, int n) except -1:
     cdef Rest rest = node_rest(node)
     if n > 2:
         rest.edges = [None] * (n - 2)
-        rest.edge_outputs = [0] * (n - 2)
         rest.saved = [None] * (n - 2)
-        rest.versions = [0] * (n - 2)
+        if n - 2 > FEW_INPUTS:
+            rest.edge_outputs = <int*>malloc((n - 2) * sizeof(int))
+            rest.versions = <unsigned int*>malloc((n - 2) * sizeof(int))
+            if rest.edge_outputs == NULL or rest.versions == NULL:
+                raise MemoryError()
+        memset(rest.edge_outputs, 0, (n - 2) * sizeof(int))
+        memset(rest.versions, 0, (n - 2) * sizeof(int))
     return 0
 
 
@@ -165,6 +172,7 @@ cdef int attach_results(Primitive p, Node node, tuple results) except -1:
     cdef Tensor x
     cdef Rest rest = node_rest(node)
     cdef int k = 0
+    rest.shapes = []
     for result in results:
         if isinstance(result, Tensor):
             x = <Tensor>result
@@ -206,6 +214,7 @@ def record_custom(call, tuple inputs, result):
     cdef Tensor x, out
     cdef Rest rest = node_rest(node)
     cdef int i, k = 0
+    rest.shapes = []
     track(node)          # the instance may hold anything, so the collector must see the node
     make_room(node, len(inputs))
     for i in range(len(inputs)):

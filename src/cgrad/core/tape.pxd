@@ -19,14 +19,17 @@ cdef enum:
     FRESH = 0
     FREED = 1
     NODE_DIMS = 4
+    FEW_INPUTS = 2                 # beyond the first two, whose edges and versions need no allocation of their own
 
 
 cdef class Rest:
     # What few nodes need: inputs from the third on, results from the second on, watched results, hooks.
     cdef list edges                # from input 2 on
-    cdef list edge_outputs
     cdef list saved
-    cdef list versions
+    cdef int* edge_outputs
+    cdef unsigned int* versions
+    cdef int few_outputs[FEW_INPUTS]
+    cdef unsigned int few_versions[FEW_INPUTS]
     cdef list shapes               # (dtype id, shape tuple) of results from the second on
     cdef list watchers             # (output number, weak reference to the tensor) of tensors that retain their gradient
     cdef list hooks                # (output number, callable)
@@ -63,13 +66,13 @@ cdef inline object node_edge(Node node, int i):
         return node.edge0
     if i == 1:
         return node.edge1
-    return node.rest.edges[i - 2] if node.rest is not None and i - 2 < len(node.rest.edges) else None
+    return node.rest.edges[i - 2] if node.rest is not None and node.rest.edges is not None else None
 cdef inline int node_edge_output(Node node, int i):
     if i == 0:
         return node.edge_output0
     if i == 1:
         return node.edge_output1
-    return node.rest.edge_outputs[i - 2] if node.rest is not None and i - 2 < len(node.rest.edge_outputs) else 0
+    return node.rest.edge_outputs[i - 2] if node.rest is not None and node.rest.edges is not None else 0
 cdef Rest node_rest(Node node)                            # made on demand
 cdef void free_node(Node node) noexcept                   # drop saved values and edges; a later backward is an error
 cdef void track(object x) noexcept                        # let the cyclic collector see an object that it was told to ignore

@@ -140,7 +140,15 @@ cdef int track_value(object value) except -1:
 
 @cython.final
 cdef class Rest:
-    pass
+    def __cinit__(self):
+        self.edge_outputs = self.few_outputs
+        self.versions = self.few_versions
+
+    def __dealloc__(self):
+        if self.edge_outputs != self.few_outputs:
+            free(self.edge_outputs)
+        if self.versions != self.few_versions:
+            free(self.versions)
 
 
 cdef unsigned long long next_sequence = 0
@@ -187,7 +195,7 @@ cdef class Node:
     def saved_tensors(self):
         """The tensors that the node keeps for its backward."""
         values = [self.saved0, self.saved1]
-        if self.rest is not None:
+        if self.rest is not None and self.rest.saved is not None:
             values += self.rest.saved
         if isinstance(self.saved_out, tuple):
             values += self.saved_out
@@ -287,13 +295,6 @@ cdef int set_node_shape(Node node, int dtype, int rank, const Py_ssize_t* shape)
 cdef Rest node_rest(Node node):
     if node.rest is None:
         node.rest = Rest.__new__(Rest)
-        node.rest.edges = []
-        node.rest.edge_outputs = []
-        node.rest.saved = []
-        node.rest.versions = []
-        node.rest.shapes = []
-        node.rest.watchers = []
-        node.rest.hooks = []
     return node.rest
 
 
@@ -312,7 +313,5 @@ cdef void free_node(Node node) noexcept:
     if node.options is not None:
         node.options = None
     if node.rest is not None:
-        node.rest.edges = []
-        node.rest.edge_outputs = []
-        node.rest.saved = []
-        node.rest.versions = []
+        node.rest.edges = None
+        node.rest.saved = None

@@ -402,6 +402,8 @@ cdef class Tensor:
         if self.node is None or self.retains_grad:
             return
         rest = node_rest(self.node)
+        if rest.watchers is None:
+            rest.watchers = []
         rest.watchers.append((self.output_number, weakref.ref(self)))
         set_extra(self, "retains", True)
 
