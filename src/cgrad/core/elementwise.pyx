@@ -206,6 +206,47 @@ cdef Tensor compute(Primitive p, PyObject** inputs, int n):
     return out
 
 
+cdef bint compute_over(Primitive p, PyObject** inputs, int n, Tensor out) except -1:
+    """Write the result into the memory of one of the inputs: a gradient or an intermediate result that nobody needs any more.
+
+    Spares a block and a third of the memory traffic.  False, and nothing is done, where an input would have to be cast or broadcast.
+    """
+    cdef Tensor x
+    cdef double numbers[MAX_INPUTS]
+    cdef char* data[MAX_INPUTS + 1]
+    cdef int itemsize[MAX_INPUTS + 1]
+    cdef Py_ssize_t steps[MAX_INPUTS + 1]
+    cdef const Py_ssize_t* strides[MAX_INPUTS + 1]
+    cdef int i, dtype = out.dtype_id
+    if p.loops[dtype] == NULL or p.result == BOOLEAN or p.masked or p.whole_exponent and KIND[dtype] == KIND_INT:
+        return False
+    for i in range(n):
+        value = <object>inputs[i]
+        if isinstance(value, Tensor):
+            x = <Tensor>value
+            if x.dtype_id != dtype or not x.flags & CONTIGUOUS or not same_shape(x, out):
+                return False
+            data[i + 1] = x.data
+            steps[i + 1] = 1
+        else:
+            if with_number(dtype, number_kind(value)) != dtype:
+                return False
+            store_item(dtype, <char*>&numbers[i], value)
+            data[i + 1] = <char*>&numbers[i]
+            steps[i + 1] = 0
+    data[0] = out.data
+    steps[0] = 1
+    if out.count <= SMALL:
+        p.loops[dtype](data, steps, out.count)
+    else:
+        for i in range(n + 1):
+            itemsize[i] = ITEMSIZE[dtype]
+            strides[i] = &steps[i]
+        launch(p.loops[dtype], n + 1, data, itemsize, 1, &out.count, strides, p.weight, out.count)
+    out.storage.version += 1
+    return True
+
+
 cdef int check_exponent(object y) except -1:
     """Integers have no negative powers."""
     if (y < 0) if not isinstance(y, Tensor) else (y < 0).any().item():

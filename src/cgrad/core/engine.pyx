@@ -15,7 +15,7 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
 from cgrad.core.dtype cimport ITEMSIZE, KIND, KIND_FLOAT, dtype_object
-from cgrad.core.elementwise cimport ONES, SMALL, compute, compute1, compute2
+from cgrad.core.elementwise cimport ONES, SMALL, Py_REFCNT, compute, compute1, compute2, compute_over, is_spare
 from cgrad.core.leaves cimport Leaves
 from cgrad.core.primitive cimport (
     FROM_GRADIENT, FROM_OUT, Primitive, Rule, call_rule,
@@ -31,9 +31,6 @@ from cgrad.core.tensor cimport (
 )
 from cgrad.kernels.reduce cimport reduce_id, run_reduce
 from cgrad.kernels.table cimport FLOAT64, MAX_DIMS
-
-cdef extern from "Python.h":
-    Py_ssize_t Py_REFCNT(PyObject* x) nogil
 
 cdef object add_function = None          # the ops layer's add, cast and sum_to, for derivatives of derivatives
 cdef object cast_function = None
@@ -366,15 +363,16 @@ cdef inline int check_version(Node node, object value, int i, unsigned int versi
     return 0
 
 
-cdef int run_node(Run run, Node node, object g) except -1:
-    """Pass the gradient of a node's result on to its inputs."""
+cdef int run_node(Run run, Node node, object g, bint spare) except -1:
+    """Pass the gradient of a node's result on to its inputs; the last fused rule may write over a `spare` one."""
     cdef Primitive p
     cdef Rule rule
     cdef PyObject* few[2]
     cdef PyObject** inputs = few
     cdef list many = None
-    cdef int i, n = node.n_inputs
+    cdef int i, last, n = node.n_inputs
     cdef int n_options
+    cdef Py_ssize_t references
     cdef object out, edge, value, needs = None
     if node.state == FREED:
         raise RuntimeError(f"backward: the graph through {node!r} was freed by an earlier backward; call the first one with retain_graph=True "
@@ -404,13 +402,20 @@ cdef int run_node(Run run, Node node, object g) except -1:
             if edge is not None and values[i] is not None:
                 run.deliver(edge, node_edge_output(node, i), fit(run, node, i, values[i], edge, node_edge_output(node, i)))
         return 0
-    for i in range(n):
+    references = Py_REFCNT(<PyObject*>g)
+    last = n - 1
+    while last >= 0 and not wanted_edge(run, node_edge(node, last)):
+        last -= 1
+    for i in range(last + 1):
         edge = node_edge(node, i)
         if edge is None or not wanted_edge(run, edge):
             continue
         rule = <Rule>p.rules[i]
         if not run.create_graph and (rule.passes_gradient or rule.fused is not None) and not (<Tensor>g).flags & DUAL:
-            value = g if rule.passes_gradient else fused(rule, <Tensor>g, inputs, out)
+            if rule.passes_gradient:
+                value = g
+            else:
+                value = fused(rule, <Tensor>g, inputs, out, spare and i == last and Py_REFCNT(<PyObject*>g) == references)
         else:
             value = call_rule(rule, g, inputs, n, out, node.options, len(p.option_names), needs, None,
                               edge_facts(edge, node_edge_output(node, i)) if rule.names_own else None)
@@ -449,7 +454,7 @@ cdef inline bint wanted_edge(Run run, object edge) except -1:
     return edge in run.needed
 
 
-cdef Tensor fused(Rule rule, Tensor g, PyObject** inputs, object out):
+cdef Tensor fused(Rule rule, Tensor g, PyObject** inputs, object out, bint spare):
     cdef PyObject* operands[3]
     cdef int i
     for i in range(rule.n_fused):
@@ -459,6 +464,8 @@ cdef Tensor fused(Rule rule, Tensor g, PyObject** inputs, object out):
             operands[i] = <PyObject*>out
         else:
             operands[i] = inputs[rule.fused_index[i]]
+    if spare and is_spare(g) and compute_over(rule.fused, operands, rule.n_fused, g):
+        return g
     if rule.n_fused == 2 and isinstance(<object>operands[0], Tensor) and isinstance(<object>operands[1], Tensor) \
             and (<Tensor>operands[0]).dtype_id == (<Tensor>operands[1]).dtype_id:
         return compute2(rule.fused, <Tensor>operands[0], <Tensor>operands[1])
@@ -586,7 +593,9 @@ cdef int execute(Run run) except -1:
                     value = None
             keep_on = run.found[node]
         if keep_on:
-            run_node(run, node, tuple(g) if node.n_outputs > 1 else g)
+            if node.n_outputs > 1:
+                g = tuple(g)
+            run_node(run, node, g, Py_REFCNT(<PyObject*>g) == 1)
         entry.gradient = NULL
         g = None
         if keep_on and not run.retain and saves_something(node):
