@@ -25,12 +25,12 @@ from cgrad.core.tape cimport (
     FREED, Node, Rest, free_node, is_tracked, node_edge, node_edge_output, node_rest, node_shape, set_grad_mode, track, track_graph,
 )
 from cgrad.core.tensor cimport (
-    CONTIGUOUS, DUAL, REQUIRES_GRAD, Tensor, alias_tensor, cast_tensor, copy_into, copy_tensor, empty_tensor, launch,
-    refresh, same_shape, scalar_tensor,
+    CONTIGUOUS, DUAL, REQUIRES_GRAD, Tensor, alias_tensor, cast_tensor, copy_tensor, empty_tensor, launch,
+    refresh, same_shape,
     set_extra, set_gradient, shape_text, shape_tuple, stale,
 )
 from cgrad.kernels.reduce cimport reduce_id, run_reduce
-from cgrad.kernels.table cimport FLOAT64, MAX_DIMS
+from cgrad.kernels.table cimport MAX_DIMS
 
 cdef object add_function = None          # the ops layer's add, cast and sum_to, for derivatives of derivatives
 cdef object cast_function = None
@@ -732,39 +732,6 @@ cdef int flush(Run run) except -1:
         g = run.leaves.items[i].gradient
         keep_gradient(run, <Tensor>run.leaves.items[i].tensor, <Tensor>g, Py_REFCNT(g) == 1)
     return 0
-
-
-def operation_gradients(Primitive p, tuple args, out, g):
-    """The gradients of one call of a built-in operation, a tuple with one for each argument."""
-    cdef Tensor y
-    n = len(args)
-    from cgrad.core.apply import call
-    mode = set_grad_mode(True)
-    try:
-        operands = []
-        for x in args:
-            if isinstance(x, float) or isinstance(x, Tensor) and KIND[(<Tensor>x).dtype_id] == KIND_FLOAT:
-                x = as_leaf(x)
-            operands.append(x)
-        y = call(p, tuple(operands[:p.n_inputs if p.n_inputs > 0 else n]), tuple(operands[p.n_inputs:] if p.n_inputs > 0 else ()))
-        wanted = [x for x in operands if isinstance(x, Tensor) and (<Tensor>x).flags & REQUIRES_GRAD]
-        g = g if isinstance(g, Tensor) else as_gradient(g, y)
-        found = iter(run_backward((y,), (g,), wanted, False, False))
-    finally:
-        set_grad_mode(mode)
-    return tuple([next(found) if isinstance(x, Tensor) and (<Tensor>x).flags & REQUIRES_GRAD else None for x in operands])
-
-
-cdef Tensor as_leaf(object value):
-    cdef Tensor x = alias_tensor(<Tensor>value) if isinstance(value, Tensor) else scalar_tensor(value, FLOAT64)
-    x.flags |= REQUIRES_GRAD
-    return x
-
-
-cdef Tensor as_gradient(object g, Tensor y):
-    cdef Tensor t = empty_tensor(y.dtype_id, y.rank, y.dims)
-    copy_into(t, scalar_tensor(g, y.dtype_id))
-    return t
 
 
 def add_hook(Tensor x, function):

@@ -199,7 +199,7 @@ def _op_class(name, function, entry):
         return self.out
 
     def backward(self, grads):
-        from cgrad.core.engine import operation_gradients
+        from cgrad.core.single import operation_gradients
         return operation_gradients(entry, self.args, self.out, grads)
 
     return type(name, (Op,), {"forward": forward, "backward": backward, "__module__": "cgrad", "builtin": True,
