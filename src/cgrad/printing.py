@@ -6,6 +6,7 @@ import contextlib
 import math
 
 from cgrad.core import convert
+from cgrad.core.batching import is_batched
 from cgrad.core.dtype import get_default_dtype
 from cgrad.core.forward import index
 
@@ -201,6 +202,8 @@ def text(x, prefix="tensor("):
     >>> print(cg.printing.text(cg.tensor([1.0, 2.5])))
     tensor([1.0000, 2.5000])
     """
+    if is_batched(x):
+        return f"tensor(one of a batch in vmap, size={tuple(x.shape)}, dtype={x.dtype!r})"
     indent = len(prefix)
     notes = []
     plain = x.detach()

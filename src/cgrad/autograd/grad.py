@@ -1,8 +1,9 @@
 """grad and backward: gradients of results with respect to inputs, returned or accumulated."""
 from __future__ import annotations
 
-from cgrad.core.engine import run_backward
+from cgrad.core.batching import enter_level, make_batched, size_of_batch, unbatched
 from cgrad.core.forward_mode import gradients as differentiate
+from cgrad.core.forward_mode import send_backward
 from cgrad.core.tensor import Tensor
 
 __all__ = ["grad", "backward"]
@@ -26,6 +27,8 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
         Record the computation of the gradients, so that they can be differentiated again.
     allow_unused : bool, optional
         Return None for an input that no output depends on instead of raising.
+    is_grads_batched : bool, default False
+        The gradients in `grad_outputs` have a new first axis, and so have those that are returned: many backward passes as one.
     materialize_grads : bool, default False
         Return zeros for such an input.
 
@@ -47,14 +50,17 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     >>> cg.autograd.grad(g, x)
     (tensor(18.),)
     """
-    if is_grads_batched:
-        raise ValueError("grad: is_grads_batched is not supported; call grad once for each gradient, or use cgrad.func.jacrev")
     outputs, inputs = _tensors("grad", "outputs", outputs), _tensors("grad", "inputs", inputs)
     if allow_unused is False and materialize_grads:
         raise ValueError("grad: materialize_grads=True gives zeros for unused inputs, so allow_unused must not be False")
     gradients = _gradients("grad", "grad_outputs", grad_outputs, outputs)
     retain = create_graph if retain_graph is None else retain_graph
+    if is_grads_batched:
+        level = enter_level()
+        gradients = tuple([None if g is None else make_batched(g, level) for g in gradients])
     found = differentiate(outputs, gradients, inputs, bool(retain), bool(create_graph))
+    if is_grads_batched:
+        found = [g if g is None else unbatched(g, level, size_of_batch(gradients, level)) for g in found]
     if materialize_grads:
         from cgrad.ops.creation import zeros_like
         return tuple(zeros_like(x) if g is None else g for x, g in zip(inputs, found))
@@ -93,7 +99,7 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
     gradients = _gradients("backward", "grad_tensors", grad_tensors, tensors)
     retain = bool(create_graph if retain_graph is None else retain_graph)
     if inputs is None:
-        run_backward(tensors, gradients, None, retain, bool(create_graph))
+        send_backward(tensors, gradients, retain, bool(create_graph))
         return
     inputs = _tensors("backward", "inputs", inputs)
     if not inputs:

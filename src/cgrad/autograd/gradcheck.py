@@ -7,7 +7,8 @@ import numpy as np
 
 from cgrad.autograd.grad import grad
 from cgrad.core.dtype import float64
-from cgrad.core.forward_mode import enter_level, make_dual, unpack_dual
+from cgrad.core.batching import enter_level
+from cgrad.core.forward_mode import make_dual, unpack_dual
 from cgrad.core.tensor import Tensor
 from cgrad.ops.creation import tensor
 

@@ -147,12 +147,12 @@ cdef object spelt(Primitive p, str name, object value, object other):
     return other
 
 
-def finish_primitive(Primitive p, list rules, Rule joint=None, Rule jvp=None, extended=None):
+def finish_primitive(Primitive p, list rules, Rule joint=None, Rule jvp=None, Rule batch=None, extended=None):
     """Give a primitive its rules and return its recorded function, a compiled closure.
 
     ``input=`` and ``other=`` are PyTorch's words for x and y; further keywords go to `extended`, a Python function.
     """
-    set_rules(p, rules, joint, jvp)
+    set_rules(p, rules, joint, jvp, batch)
     if not p.elementwise:
         def function(*args):
             return apply_general(p, args)

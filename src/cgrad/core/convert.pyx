@@ -20,7 +20,7 @@ from cgrad.core.dtype cimport (
 from cgrad.core.storage cimport Storage, borrow_storage
 from cgrad.core.element cimport item_of
 from cgrad.core.tensor cimport (
-    Tensor, leaves_graph, alias_tensor, cast_tensor, copy_into, copy_tensor, empty_tensor, same_shape, shape_of, shape_text,
+    Tensor, leaves_graph, readable, alias_tensor, cast_tensor, copy_into, copy_tensor, empty_tensor, same_shape, shape_of, shape_text,
     storage_tensor, strides_of, view_tensor,
 )
 from cgrad.kernels.table cimport (
@@ -431,6 +431,7 @@ def share_array(object array):
 # ---------------------------------------------------------------------------------------------------- anything
 
 cdef Tensor from_tensor(Tensor x, int target, object copy):
+    readable(x, "making a tensor of its numbers (clone() and stack() do it recorded)")
     if target < 0:
         target = x.dtype_id
     if copy is True:
@@ -539,6 +540,7 @@ def numpy(Tensor x not None, bint readonly=False):
     """
     cdef cnp.npy_intp dims[MAX_DIMS]
     cdef cnp.npy_intp strides[MAX_DIMS]
+    readable(x, "numpy")
     cdef int axis, itemsize = ITEMSIZE[x.dtype_id]
     cdef int flags = 0 if readonly or x.storage.readonly else cnp.NPY_ARRAY_WRITEABLE
     for axis in range(x.rank):

@@ -63,3 +63,20 @@ cdef int store_item(int dtype, char* data, object value) except -1:
 
 cdef int out_of_range(int dtype, object value) except -1:
     raise OverflowError(f"{value!r} is out of range for {dtype_object(dtype).name}")
+
+
+# ---------------------------------------------------------------------- inside vmap, where one tensor stands for many
+class BatchError(RuntimeError):
+    """The numbers of one example were asked of a tensor that stands for all of a batch."""
+
+
+cdef int no_single_number(str how, tuple shape) except -1:
+    raise BatchError(f"vmap: {how} needs the numbers of a tensor of shape {shape}, but inside vmap it stands for all examples of the batch at once; "
+                     "choose with cgrad.where instead of `if`, keep numbers as tensors and write with cgrad functions, or loop over the examples in Python")
+
+
+cdef int no_leaf(bint batched, str name) except -1:
+    if batched:
+        raise RuntimeError(f"{name}: a tensor inside vmap stands for all examples of the batch and has no .grad; differentiate there with cgrad.func.grad, "
+                           "vjp or jvp")
+    return 0

@@ -15,6 +15,7 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
 from cgrad.core.dtype cimport ITEMSIZE, KIND, KIND_FLOAT, dtype_object
+from cgrad.core.element cimport no_leaf
 from cgrad.core.elementwise cimport ONES, SMALL, Py_REFCNT, compute, compute1, compute2, compute_over, is_spare
 from cgrad.core.leaves cimport Leaves
 from cgrad.core.primitive cimport (
@@ -25,7 +26,7 @@ from cgrad.core.tape cimport (
     FREED, Node, Rest, free_node, is_tracked, node_edge, node_edge_output, node_rest, node_shape, set_grad_mode, track, track_graph,
 )
 from cgrad.core.tensor cimport (
-    CONTIGUOUS, DUAL, REQUIRES_GRAD, Tensor, alias_tensor, cast_tensor, copy_tensor, empty_tensor, launch,
+    BATCHED, CONTIGUOUS, LEVEL, REQUIRES_GRAD, Tensor, alias_tensor, cast_tensor, copy_tensor, empty_tensor, launch,
     refresh, same_shape,
     set_extra, set_gradient, shape_text, shape_tuple, stale,
 )
@@ -218,7 +219,7 @@ cdef class Run:
         """held + g, written into the memory of held if the one reference to it is the caller's and nobody shares the memory."""
         cdef bint alone = Py_REFCNT(held) == 1
         cdef Tensor x = <Tensor>held
-        if self.create_graph or (x.flags | g.flags) & DUAL:
+        if self.create_graph or (x.flags | g.flags) & LEVEL:
             return add_function(x, g)
         if alone and x.flags & g.flags & CONTIGUOUS and Py_REFCNT(<PyObject*>x.storage) == 1 and x.base is None and not x.storage.readonly:
             add_into(x, g)
@@ -299,7 +300,7 @@ cdef object fit(Run run, Node node, int i, object value, object edge, int output
                 same = False
                 break
     if not same:
-        if run.create_graph or g.flags & DUAL:
+        if run.create_graph or g.flags & LEVEL:
             possible = g.rank >= rank
             for k in range(rank if possible else 0):
                 if g.dims[g.rank - rank + k] != shape[k] and shape[k] != 1:
@@ -314,7 +315,7 @@ cdef object fit(Run run, Node node, int i, object value, object edge, int output
                                f"of shape {shape_text(rank, shape)}; a gradient has the shape of its input, "
                                "or one that it was broadcast to")
     if g.dtype_id != dtype:
-        if run.create_graph or g.flags & DUAL:
+        if run.create_graph or g.flags & LEVEL:
             g = cast_function(g, dtype_object(dtype))
         else:
             g = cast_tensor(g, dtype)
@@ -411,11 +412,10 @@ cdef int run_node(Run run, Node node, object g, bint spare) except -1:
         if edge is None or not wanted_edge(run, edge):
             continue
         rule = <Rule>p.rules[i]
-        if not run.create_graph and (rule.passes_gradient or rule.fused is not None) and not (<Tensor>g).flags & DUAL:
-            if rule.passes_gradient:
-                value = g
-            else:
-                value = fused(rule, <Tensor>g, inputs, out, spare and i == last and Py_REFCNT(<PyObject*>g) == references)
+        if not run.create_graph and rule.passes_gradient:
+            value = g
+        elif not run.create_graph and rule.fused is not None and not (<Tensor>g).flags & LEVEL:
+            value = fused(rule, <Tensor>g, inputs, out, spare and i == last and Py_REFCNT(<PyObject*>g) == references)
         else:
             value = call_rule(rule, g, inputs, n, out, node.options, len(p.option_names), needs, None,
                               edge_facts(edge, node_edge_output(node, i)) if rule.names_own else None)
@@ -737,6 +737,7 @@ cdef int flush(Run run) except -1:
 def add_hook(Tensor x, function):
     """Call `function(gradient)` when the gradient of x is known; returns a function that removes it."""
     cdef list hooks
+    no_leaf(x.flags & BATCHED, "register_hook")
     if stale(x):
         refresh(x)
     if x.node is None:

@@ -1,39 +1,34 @@
-"""Forward mode: dual tensors and the slow road of a call that meets one.
+"""Forward mode: dual tensors; and the slow road of a call that meets a level.
 
 A dual tensor is an alias of its primal that carries (level, primal, tangent).  Each running jvp has a level of its own; a call
 peels off the highest level among its inputs, computes the primal result as usual (which may meet lower levels), applies the
 operation's forward rule with recorded functions, and wraps the pair again, so levels never confuse each other.  The rule follows
 from the kind of the operation; where none fits, the vjp is transposed by differentiating it, which is always right.
-Needs the GIL.  Next: ops/define.py, where kinds are given.
+A level may also be that of a vmap (batching.pyx).  Either way the graph knows only the tensors below all levels; `gradients` goes
+through them.  Needs the GIL.  Next: batching.pyx; ops/define.py, where kinds are given.
 """
 from cpython.object cimport PyObject
+from libc.limits cimport INT_MAX
 
+from cgrad.core.batching cimport batched_call, is_batch, level_of, wrap as wrap_batch
 from cgrad.core.dtype cimport KIND, KIND_FLOAT, dtype_object
 from cgrad.core.primitive cimport (
     BILINEAR, LINEAR, NONDIFF, Primitive, Rule, call_rule, tuple_items,
 )
 from cgrad.core.tape cimport inside_op, set_grad_mode
 from cgrad.core.tensor cimport (
-    DERIVED, DUAL, REQUIRES_GRAD, Tensor, alias_tensor, same_shape, set_extra, shape_text, shape_tuple,
+    BATCHED, DERIVED, DUAL, REQUIRES_GRAD, Tensor, alias_tensor, same_shape, set_extra, shape_of, shape_text, shape_tuple,
 )
 
-from cgrad.core import apply, engine, primitive
+from cgrad.core import apply, batching, engine, primitive
 
-cdef int last_level = 0
 cdef object functions = None
 
 
 def set_forward_functions(namespace):
-    """Tell the recorded functions that forward rules need: add, broadcast_to, cast, zeros_like."""
+    """Tell the recorded functions that are needed here: add, broadcast_to, cast, permute, ones_like, positive, zeros_like."""
     global functions
     functions = namespace
-
-
-def enter_level():
-    """Start a forward derivative; returns its level, higher than any before, so that threads and leaked duals confuse nothing."""
-    global last_level
-    last_level += 1
-    return last_level
 
 
 def make_dual(Tensor primal, Tensor tangent, int level):
@@ -45,7 +40,7 @@ def make_dual(Tensor primal, Tensor tangent, int level):
     if KIND[primal.dtype_id] != KIND_FLOAT:
         raise TypeError(f"jvp: only floating-point tensors have tangents, this one is {dtype_object(primal.dtype_id).name}")
     x = alias_tensor(primal)
-    x.flags |= DUAL | (primal.flags & (REQUIRES_GRAD | DERIVED))
+    x.flags |= DUAL | (primal.flags & (REQUIRES_GRAD | DERIVED | BATCHED))
     x.node = primal.node
     x.output_number = primal.output_number
     set_extra(x, "dual", (level, primal, tangent))
@@ -61,41 +56,60 @@ def unpack_dual(x, int level):
     return x, None
 
 
-def split_dual(Tensor x):
-    """(level, primal, tangent) of a dual tensor at its highest level."""
-    return x.extra["dual"]
+def inside(x):
+    """What a tensor with a level carries: (primal, tangent), or the values of a batch; of any other nothing."""
+    if isinstance(x, Tensor) and (<Tensor>x).flags & DUAL:
+        return (<Tensor>x).extra["dual"][1:]
+    if is_batch(x):
+        return (<Tensor>x).extra["batch"][1:]
+    return ()
 
 
-def bottom(x):
-    """The tensor below all tangents, the one that the graph knows."""
-    while isinstance(x, Tensor) and (<Tensor>x).flags & DUAL:
-        x = (<Tensor>x).extra["dual"][1]
-    return x
+def rebuilt(Tensor x, function):
+    """The tensor with `function` applied to what it carries; without a level, to itself."""
+    if x.flags & DUAL:
+        level, primal, tangent = x.extra["dual"]
+        return make_dual(rebuilt(primal, function), rebuilt(tangent, function), level)
+    if x.flags & BATCHED:
+        level, values = x.extra["batch"]
+        return wrap_batch(rebuilt(values, function), level)
+    return function(x)
+
+
+def through(Tensor x, of_tangent, of_values):
+    """A linear function through the highest level of a tensor: of both parts of a dual one, or of the values of a batch."""
+    if x.flags & DUAL:
+        level, primal, tangent = x.extra["dual"]
+        return make_dual(of_tangent(primal), of_tangent(tangent), level)
+    level, values = x.extra["batch"]
+    return wrap_batch(of_values(values), level)
 
 
 def is_dual(x):
     """Whether the tensor carries a tangent of any level."""
+    while is_batch(x):
+        x = (<Tensor>x).extra["batch"][1]
     return isinstance(x, Tensor) and bool((<Tensor>x).flags & DUAL)
 
 
 def highest_level(operands):
-    """The highest level among tensors; 0 if none carries a tangent."""
-    return level_of(tuple(operands))
-
-
-cdef int level_of(tuple operands) except -1:
-    cdef int level = 0
-    for x in operands:
-        if isinstance(x, Tensor) and (<Tensor>x).flags & DUAL:
-            level = max(level, <int>(<Tensor>x).extra["dual"][0])
-    return level
+    """The highest level among tensors; 0 if none has one."""
+    return max([level_of(x) for x in operands], default=0)
 
 
 def slow_road(Primitive p, tuple operands, tuple options):
-    """A call with an input that is dual, or marked by a user's Op.forward."""
-    cdef int level = level_of(operands)
+    """A call with an input that is dual or batched, or marked by a user's Op.forward."""
+    cdef int level = 0, found
+    cdef bint batch = False
+    for x in operands:
+        found = level_of(x)
+        if found > level:
+            level = found
+            batch = is_batch(x)
     if level == 0:
         return marked_call(p, operands, options)
+    if batch:
+        return batched_call(p, operands, options, level)
     pairs = [unpack_dual(x, level) for x in operands]
     primals = tuple([a for a, _ in pairs])
     tangents = [t for _, t in pairs]
@@ -159,7 +173,7 @@ def transposed(function, tuple primals, list tangents):
     mode = set_grad_mode(True)
     try:
         operands = list(primals)
-        leaves = [fresh(primals[i]) for i in places]
+        leaves = [fresh(x) for x in in_common_batches(primals, places)]
         for i, x in zip(places, leaves):
             operands[i] = x
         out = function(*operands)
@@ -167,11 +181,7 @@ def transposed(function, tuple primals, list tangents):
         wanted = [y for y in results if isinstance(y, Tensor) and (<Tensor>y).flags & REQUIRES_GRAD]
         if not wanted:
             return (None,) * len(results) if isinstance(out, tuple) else None
-        seeds = []
-        for y in wanted:
-            g = functions.zeros_like(bottom(y))
-            g.requires_grad = True
-            seeds.append(g)
+        seeds = [fresh(functions.zeros_like(y)) for y in wanted]
         pulled = gradients(tuple(wanted), tuple(seeds), leaves, True, True)
         pairs = [(p, tangents[i]) for p, i in zip(pulled, places) if p is not None and (<Tensor>p).flags & REQUIRES_GRAD]
         if not pairs:
@@ -186,48 +196,157 @@ def transposed(function, tuple primals, list tangents):
     return tangents_out if isinstance(out, tuple) else tangents_out[0]
 
 
+cdef list in_common_batches(tuple primals, list places):
+    """The primals at these places, batched wherever a primal or a tangent below it is: else their gradients would be sums over examples."""
+    batches = {}
+    for x in primals:
+        parts = [x]
+        while parts:
+            y = parts.pop()
+            if is_batch(y):
+                level, values = (<Tensor>y).extra["batch"]
+                batches[level] = shape_of(<Tensor>values)[0]
+            parts += inside(y)
+    return [expanded(primals[i], sorted(batches.items())) for i in places]
+
+
 cdef bint any_tracked(list operands) except -1:
     while operands:
         x = operands.pop()
         if not isinstance(x, Tensor):
             continue
-        if (<Tensor>x).flags & DUAL:
-            operands.extend((<Tensor>x).extra["dual"][1:])
+        if (<Tensor>x).flags & (DUAL | BATCHED):
+            operands.extend(inside(x))
         elif (<Tensor>x).flags & REQUIRES_GRAD:
             return True
     return False
 
 
-def gradients(tuple outputs, tuple seeds, inputs, bint retain, bint create):
-    """Gradients of the inputs as a list, None where there is none, through tensors that carry tangents: forward over reverse mode.
+# ---------------------------------------------------------------------- reverse mode through levels
+def gradients(tuple outputs, tuple seeds, inputs, bint retain, bint create, int below=INT_MAX):
+    """Gradients of the inputs as a list, None where there is none, through tensors that carry tangents or stand for a batch.
 
     The graph of a dual tensor is that of its primal, and its tangent was recorded, too.  So the gradient of the primal gives the
     primal of the gradient, and the gradient of the tangent gives its tangent: d/de grad f(x + e t) = grad (d/de f(x + e t)).
+    The graph of a batched tensor is that of its values, whose gradients are those of all examples.  Levels are taken off from the
+    highest down.  A seed alone may keep the level of a batch (`below` it nothing else does): the engine hands it through the graph as it is.
     """
-    cdef int level = max(level_of(outputs), level_of(seeds))
+    cdef int level = 0
+    cdef bint batch = False
+    for x in (*outputs, *seeds, *inputs):
+        while level_of(x) >= below:
+            x = (<Tensor>x).extra["batch"][1]
+        if level_of(x) > level:
+            level = level_of(x)
+            batch = is_batch(x)
     if not level:
-        return engine.run_backward(outputs, seeds, [bottom(x) for x in inputs], retain, create)
+        return engine.run_backward(outputs, seeds, list(inputs), retain, create)
+    if batch:
+        return gradients_of_batch(outputs, seeds, inputs, retain, create, level)
     values, tangents = [], []
     for y, g in zip(outputs, seeds):
         y, y_tangent = unpack_dual(y, level)
-        g, g_tangent = unpack_dual(g, level)
+        g, g_tangent = (None, None) if g is None else beneath(level, lambda depth, g: unpack_dual(g, level), (g,))
         if g is None and y_tangent is not None:
-            g = functions.ones_like(bottom(y))
+            g = functions.ones_like(y)
         if any_tracked([y]):
             values.append((y, g))
             if g_tangent is not None:
                 tangents.append((y, g_tangent))
         if y_tangent is not None and any_tracked([y_tangent]):
             tangents.append((y_tangent, g))
+    inputs = [unpack_dual(x, level)[0] for x in inputs]
     found, moved = [
-        gradients(tuple([y for y, _ in pairs]), tuple([g for _, g in pairs]), inputs, keep, create) if pairs else [None] * len(inputs)
+        gradients(tuple([y for y, _ in pairs]), tuple([g for _, g in pairs]), inputs, keep, create, level) if pairs else [None] * len(inputs)
         for pairs, keep in ((values, retain or bool(tangents)), (tangents, retain))]
     out = []
     for g, t in zip(found, moved):
         if t is not None:
-            g = make_dual(functions.zeros_like(bottom(t)) if g is None else g, t, level)
+            g = functions.zeros_like(t) if g is None else g
+            g = beneath(level, lambda depth, g, t: make_dual(g, t, level), (g, t))
         out.append(g)
     return out
+
+
+def gradients_of_batch(tuple outputs, tuple seeds, inputs, bint retain, bint create, int level):
+    """The same where the highest level is that of a vmap."""
+    cdef list values = [batching.split_batched(x, level) for x in (*outputs, *inputs)]
+    cdef Py_ssize_t size = next((shape_of(<Tensor>x)[0] for x in values if x is not None), 0)
+    plain_outputs, plain_seeds, plain_inputs, out = [], [], [], []
+    for y, g, y_values in zip(outputs, seeds, values):
+        if y_values is not None:
+            g = functions.ones_like(y_values) if g is None else beneath(level, lambda depth, g: shown(g, level, size, depth), (g,))
+        plain_outputs.append(y if y_values is None else y_values)
+        plain_seeds.append(g)
+    for i, x in enumerate(inputs):
+        x_values = values[len(outputs) + i]
+        if x_values is None and any([v is not None for v in values[:len(outputs)]]):
+            raise RuntimeError(f"grad: inside vmap, the gradient of a batch with respect to a tensor of shape {shape_text((<Tensor>x).rank, shape_of(x))} from "
+                               "outside would be a sum over the examples; use cgrad.func.grad or vjp inside vmap, or backward()")
+        plain_inputs.append(x if x_values is None else x_values)
+    found = gradients(tuple(plain_outputs), tuple(plain_seeds), plain_inputs, retain, create, level)
+    for i, g in enumerate(found):
+        if g is not None and values[len(outputs) + i] is not None:
+            g = beneath(level, lambda depth, g: hidden(g, level, depth), (g,))
+        out.append(g)
+    return out
+
+
+cdef object beneath(int level, function, tuple tensors, int depth=0):
+    """`function` of what lies below all batches of higher levels, `depth` of them, whose axes come first."""
+    cdef int top = highest_level(tensors)
+    if top <= level:
+        return function(depth, *tensors)
+    parts = [batching.split_batched(x, top) for x in tensors]
+    size = next((shape_of(<Tensor>x)[0] for x in parts if x is not None))
+    out = beneath(level, function, tuple([batched_at_front(x, size) if part is None else part for x, part in zip(tensors, parts)]), depth + 1)
+    if isinstance(out, tuple):
+        return tuple([None if x is None else wrap_batch(x, top) for x in out])
+    return wrap_batch(out, top)
+
+
+cdef object batched_at_front(Tensor x, Py_ssize_t size):
+    return functions.broadcast_to(x, (size,) + shape_tuple(x.rank, shape_of(x)))
+
+
+cdef object moved(Tensor x, int start, int end):
+    """One axis at another place."""
+    if start == end:
+        return x
+    order = [k for k in range(x.rank) if k != start]
+    order.insert(end, start)
+    return functions.permute(x, tuple(order))
+
+
+cdef object shown(Tensor x, int level, Py_ssize_t size, int depth):
+    """A tensor with its batch as an axis like any other, after `depth` axes."""
+    values = batching.split_batched(x, level)
+    return moved(batched_at_front(x, size) if values is None else values, 0, depth)
+
+
+cdef object hidden(Tensor x, int level, int depth):
+    """The reverse of `shown`."""
+    return wrap_batch(moved(x, depth, 0), level)
+
+
+def send_backward(tuple outputs, tuple seeds, bint retain, bint create):
+    """Add the gradients of all leaves to their `.grad`; a batch adds those of all its examples."""
+    plain_outputs, plain_seeds = [], []
+    for y, g in zip(outputs, seeds):
+        level = level_of(y)
+        while level:
+            values = batching.split_batched(y, level)
+            if values is None:
+                y = unpack_dual(y, level)[0]
+            else:
+                g = functions.ones_like(values) if g is None else shown(g, level, shape_of(<Tensor>values)[0], 0)
+                y = values
+            level = level_of(y)
+        plain_outputs.append(y)
+        plain_seeds.append(g)
+    if any([batching.is_batched(g) for g in plain_seeds]):
+        raise RuntimeError("backward: a batched gradient for a result from outside vmap would leave a batch in .grad; use cgrad.func.vjp")
+    engine.run_backward(tuple(plain_outputs), tuple(plain_seeds), None, retain, create)
 
 
 cdef object marked_call(Primitive p, tuple operands, tuple options):
@@ -254,6 +373,9 @@ def fresh(Tensor x):
     if x.flags & DUAL:
         level, primal, tangent = x.extra["dual"]
         return make_dual(fresh(primal), tangent, level)
+    if x.flags & BATCHED:
+        level, values = x.extra["batch"]
+        return wrap_batch(fresh(values), level)
     if x.flags & REQUIRES_GRAD:
         mode = set_grad_mode(True)
         try:
@@ -263,6 +385,30 @@ def fresh(Tensor x):
     out = alias_tensor(x)
     out.requires_grad = True
     return out
+
+
+def fresh_input(Tensor x):
+    """`fresh` for an input of a derivative: inside vmap each example has its own gradient, even of an input that they share."""
+    return fresh(expanded(x, [(level, size) for level, size, _ in batching.maps()]))
+
+
+cdef object expanded(Tensor x, list batches):
+    """The tensor batched at all these (level, size), lowest first; what it is not yet is a repetition without memory."""
+    for level, size in batches:
+        x = expanded_at(x, level, size)
+    return x
+
+
+cdef object expanded_at(Tensor x, int level, Py_ssize_t size):
+    cdef int top = level_of(x)
+    if top < level:
+        return wrap_batch(batched_at_front(x, size), level)
+    if top == level:
+        return x
+    if x.flags & DUAL:
+        _, primal, tangent = x.extra["dual"]
+        return make_dual(expanded_at(primal, level, size), tangent, top)
+    return wrap_batch(expanded_at(x.extra["batch"][1], level, size), top)
 
 
 apply.set_slow_road(slow_road)

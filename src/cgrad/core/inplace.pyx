@@ -7,19 +7,21 @@ written.  Needs the GIL.  Next: engine.pyx.
 from cpython.object cimport PyObject
 
 from cgrad.core.apply cimport apply2, is_operand, operator_function, operator_primitive
+from cgrad.core.batching cimport is_batch, level_of, wrap
 from cgrad.core.dtype cimport ITEMSIZE, KIND, dtype_object
 from cgrad.core.elementwise cimport ONES, as_tensor, compute, is_number
 from cgrad.core.primitive cimport BOOLEAN, Primitive
 from cgrad.core.record cimport take_history
 from cgrad.core.tape cimport Node, grad_enabled
 from cgrad.core.tensor cimport (
-    CONTIGUOUS, DUAL, REQUIRES_GRAD, SLOW, Tensor, copy_into, copy_tensor, launch, refresh, same_shape, set_extra, set_inplace_operator,
-    shape_text, stale, writable,
+    BATCHED, CONTIGUOUS, DUAL, REQUIRES_GRAD, SLOW, Tensor, copy_into, copy_tensor, launch, refresh, same_shape, set_extra, set_inplace_operator,
+    shape_of, shape_text, shape_tuple, stale, writable,
 )
 
 from cgrad.core.apply import OPERATOR_SYMBOLS
 
 cdef object casting = None         # the recorded cast
+cdef object broadcasting = None
 cdef object write_view = None      # a recorded write through a view
 
 
@@ -103,11 +105,43 @@ cdef object write_through(Tensor x, Tensor out):
     """Write a recorded result into x; if x is a view, its base learns of it."""
     if out.dtype_id != x.dtype_id:
         out = casting(out, dtype_object(x.dtype_id))
+    if (x.flags | out.flags) & BATCHED:
+        return write_batch(x, out)
     if out.node is not None:
         keep_overwritten(out.node, x)
     if x.base is not None and out.node is not None:
         return write_view(x, out)
     return rebase(x, out)
+
+
+cdef object write_batch(Tensor x, Tensor out):
+    """Write a result inside vmap: into the values of all examples."""
+    cdef int level = level_of(x)
+    cdef Tensor values, target
+    if out.flags & DUAL:
+        target = x
+        if is_batch(x):
+            target = wrap(x.extra["batch"][1], level)
+        elif level == level_of(out):
+            target = x.extra["dual"][1]
+        if target is not x:
+            write_through(target, out.extra["dual"][1])
+            set_extra(x, "dual", (level_of(out), target, out.extra["dual"][2]))
+            x.flags |= DUAL | (out.flags & REQUIRES_GRAD)
+            return x
+    if not is_batch(x) or level_of(out) > level:
+        raise RuntimeError(f"vmap: a batched value cannot be written in place into a tensor of shape {shape_text(x.rank, shape_of(x))} that all examples "
+                           "share; write into a tensor made like a batched one (cgrad.zeros_like(x)), or put the parts together with cgrad.stack or where")
+    values = x.extra["batch"][1]
+    check_inplace("vmap", values, values.flags)
+    if level_of(out) == level:
+        write_through(values, out.extra["batch"][1])
+    else:
+        write_through(values, broadcasting(out, shape_tuple(values.rank, shape_of(values))))
+    x.node = values.node
+    x.output_number = values.output_number
+    x.flags |= values.flags & REQUIRES_GRAD
+    return x
 
 
 cdef object rebase(Tensor x, Tensor out):
@@ -150,9 +184,10 @@ cdef Tensor place_of(Tensor kept, Tensor like):
     return kept
 
 
-def set_inplace_helpers(cast, view_writer):
-    """Tell how a recorded cast is made and how a recorded write through a view reaches its base."""
-    global casting, write_view
+def set_inplace_helpers(cast, view_writer, broadcast):
+    """Tell how a recorded cast and broadcast are made and how a recorded write through a view reaches its base."""
+    global casting, write_view, broadcasting
+    broadcasting = broadcast
     casting = cast
     write_view = view_writer
 

@@ -75,6 +75,7 @@ cdef class Primitive:
     cdef readonly list rules               # a Rule or None for each input
     cdef readonly Rule joint               # one rule for all inputs
     cdef readonly Rule jvp
+    cdef readonly Rule batch               # how it computes for a batch where its kind does not say so
     # What the rules name, for the recorder: bit i stands for input i (bit 0 for all where there is a joint rule).
     cdef unsigned long long saves[MAX_INPUTS]    # bit k of saves[i]: the rule of input i names input k
     cdef unsigned int has_rule, saves_out, saves_all, names_shapes

@@ -112,12 +112,13 @@ def make_primitive(str name, kind, input_names, option_names=(), str kernel=None
     return p
 
 
-def set_rules(Primitive p, list rules, Rule joint=None, Rule jvp=None):
+def set_rules(Primitive p, list rules, Rule joint=None, Rule jvp=None, Rule batch=None):
     """Give an entry its rules."""
     cdef Rule rule
     cdef int i
     p.joint = joint
     p.jvp = jvp
+    p.batch = batch
     p.rules = rules if rules else [None] * max(p.n_inputs, 0)
     for i, found in enumerate(p.rules if joint is None else [joint]):
         if found is None:

@@ -5,7 +5,7 @@ Needs the GIL.  Next: ops/define.py, which makes these classes.
 from cgrad.core.dtype cimport KIND, KIND_FLOAT
 from cgrad.core.primitive cimport Primitive
 from cgrad.core.tape cimport set_grad_mode
-from cgrad.core.tensor cimport REQUIRES_GRAD, Tensor, alias_tensor, copy_into, empty_tensor, scalar_tensor
+from cgrad.core.tensor cimport REQUIRES_GRAD, Tensor, alias_tensor, copy_into, empty_tensor, readable, scalar_tensor
 from cgrad.kernels.table cimport FLOAT64
 
 from cgrad.core.apply import call
@@ -33,6 +33,8 @@ def operation_gradients(Primitive p, tuple args, out, g):
 
 
 cdef Tensor as_leaf(object value):
+    if isinstance(value, Tensor):
+        readable(<Tensor>value, "the backward of an Op alone")
     cdef Tensor x = alias_tensor(<Tensor>value) if isinstance(value, Tensor) else scalar_tensor(value, FLOAT64)
     x.flags |= REQUIRES_GRAD
     return x

@@ -12,8 +12,10 @@ cdef enum Flag:
     VIEW = 4               # shares the memory of a base whose history may change
     CONTIGUOUS = 8         # C-contiguous
     DERIVED = 16           # made from tracked inputs inside a user's Op.forward, where recording is off
+    BATCHED = 32           # stands for the examples of a batch (batching.pyx): its memory is not to be read
     TRACED = 1 | 4         # flags after which a call may have to be recorded
-    SLOW = 2 | 16          # flags that send a call down the slow road
+    LEVEL = 2 | 32         # carries a tangent or the examples of a batch, at some level
+    SLOW = 2 | 16 | 32     # flags that send a call down the slow road
 
 cdef class Tensor:
     cdef Storage storage
@@ -28,7 +30,7 @@ cdef class Tensor:
     cdef Node node                         # None for a leaf
     cdef Tensor base                       # of a view: the tensor that it, or its base in turn, is a view of
     cdef object gradient                   # .grad
-    cdef object extra                      # None, or a dict of rare things: "dual", "hooks", "retains"
+    cdef object extra                      # None, or a dict of rare things: "dual", "batch", "hooks", "retains"
     cdef Py_ssize_t inline_dims[2 * INLINE_DIMS]
     cdef object __weakref__
 
@@ -52,7 +54,8 @@ cdef bint same_shape(Tensor x, Tensor y) noexcept
 cdef void become_view(Tensor x, Tensor base) noexcept                               # mark x as a view of base (or of base's base)
 cdef int set_gradient(Tensor x, Tensor g) except -1                                # .grad, without the checks of the property
 cdef int set_extra(Tensor x, str key, object value) except -1
-cdef int leaves_graph(Tensor x, str how) except -1                                 # raises where a number must not leave the graph
+cdef int readable(Tensor x, str how) except -1                                     # raises for a tensor that stands for a batch
+cdef int leaves_graph(Tensor x, str how) except -1                                 # raises where a number must not leave the graph, or cannot be read
 cdef inline bint stale(Tensor x) noexcept:                                         # a view whose base has got a new history
     return x.flags & VIEW and x.storage.history != x.view_history
 cdef int refresh(Tensor x) except -1                                               # bring a stale view's node up to date

@@ -15,7 +15,7 @@ from libc.string cimport memcpy
 import weakref
 
 from cgrad.core.dtype cimport ITEMSIZE, KIND, KIND_FLOAT, dtype_object
-from cgrad.core.element cimport item_of, store_item
+from cgrad.core.element cimport item_of, no_leaf, no_single_number, store_item
 from cgrad.core.pool cimport Pool, give, init_pool, set_dealloc, take, trim
 from cgrad.core.storage cimport Storage, new_storage
 from cgrad.core.tape cimport Rest, node_rest, set_grad_mode, strict_rule, track, track_graph, untrack
@@ -297,6 +297,7 @@ cdef class Tensor:
 
     @requires_grad.setter
     def requires_grad(self, bint value):
+        no_leaf(self.flags & (BATCHED | REQUIRES_GRAD) == BATCHED and value, "requires_grad")
         if self.node is not None:
             if value:
                 return
@@ -397,6 +398,7 @@ cdef class Tensor:
         tensor(3.)
         """
         cdef Rest rest
+        no_leaf(self.flags & BATCHED, "retain_grad")
         if not self.flags & REQUIRES_GRAD:
             raise RuntimeError("retain_grad: the tensor does not require grad, so none will reach it; was it made under no_grad or detached?")
         if self.node is None or self.retains_grad:
@@ -419,13 +421,16 @@ cdef class Tensor:
         """
         cdef Tensor x = alias_tensor(self)
         if self.flags & DUAL:
-            x = alias_tensor((<Tensor>self.extra["dual"][1]).detach())
+            return (<Tensor>self.extra["dual"][1]).detach()
+        if self.flags & BATCHED:
+            x.flags |= BATCHED
+            set_extra(x, "batch", (self.extra["batch"][0], self.extra["batch"][1].detach()))
         return x
 
     @property
     def data(self):
         """The same memory outside the graph.  Assigning a tensor to it makes a leaf take over that tensor's memory, shape and dtype."""
-        return alias_tensor(self)
+        return self.detach() if self.flags & BATCHED else alias_tensor(self)
 
     @data.setter
     def data(self, value):
@@ -472,6 +477,7 @@ cdef class Tensor:
         return item_of(self.dtype_id, self.data + offset * ITEMSIZE[self.dtype_id])
 
     def __bool__(self):
+        readable(self, "bool")
         if self.count != 1:
             raise ValueError(f"bool: the truth of a tensor of shape {shape_text(self.rank, self.dims)} is ambiguous; use any() or all()")
         return bool(item_of(self.dtype_id, self.data))
@@ -486,6 +492,7 @@ cdef class Tensor:
         return complex(only_item(self, "complex"))
 
     def __index__(self):
+        readable(self, "an index")
         if KIND[self.dtype_id] == KIND_FLOAT or self.rank != 0:
             raise TypeError(f"index: only a 0-d tensor of integers can be an index, this one has shape {shape_text(self.rank, self.dims)} "
                             f"and dtype {dtype_object(self.dtype_id).name}")
@@ -528,6 +535,7 @@ cdef class Tensor:
 
     def __format__(self, spec):
         if self.rank == 0 and spec:
+            readable(self, "format")
             return format(item_of(self.dtype_id, self.data), spec)
         return format(text(self), spec)
 
@@ -538,6 +546,7 @@ cdef class Tensor:
         cdef Py_ssize_t size = ITEMSIZE[self.dtype_id]
         cdef Py_ssize_t* layout
         cdef bint want_writable = flags & PyBUF_WRITABLE == PyBUF_WRITABLE
+        readable(self, "a buffer")
         if want_writable and (self.storage.readonly or self.flags & REQUIRES_GRAD):
             raise BufferError("buffer: the tensor's memory is read-only or part of a graph; take x.detach() for a writable buffer")
         if not self.flags & CONTIGUOUS and flags & PyBUF_STRIDES != PyBUF_STRIDES:
@@ -799,6 +808,7 @@ cdef inline int share_layout(Tensor x, Tensor source) except -1:
 
 
 cdef int take_data(Tensor x, Tensor source) except -1:
+    readable(source, "data")
     if x.node is not None or x.base is not None:
         raise RuntimeError("data: only a leaf that is no view can take over another tensor's memory; write into it with copy_ instead")
     if x.flags & REQUIRES_GRAD and KIND[source.dtype_id] != KIND_FLOAT:
@@ -1025,7 +1035,14 @@ cdef int writable(Tensor x, str op) except -1:
     return 0
 
 
+cdef int readable(Tensor x, str how) except -1:
+    if x.flags & BATCHED:
+        no_single_number(how, shape_tuple(x.rank, x.dims))
+    return 0
+
+
 cdef int leaves_graph(Tensor x, str how) except -1:
+    readable(x, how)
     if x.flags & REQUIRES_GRAD:
         name = strict_rule()
         if name is not None:

@@ -17,5 +17,6 @@ from cgrad.func.grad import grad, value_and_grad
 from cgrad.func.jacobian import hessian, hvp, jacfwd, jacobian, jacrev
 from cgrad.func.jvp import jvp
 from cgrad.func.vjp import vjp
+from cgrad.func.vmap import vmap
 
-__all__ = ["functional_call", "grad", "hessian", "hvp", "jacfwd", "jacobian", "jacrev", "jvp", "value_and_grad", "vjp"]
+__all__ = ["functional_call", "grad", "hessian", "hvp", "jacfwd", "jacobian", "jacrev", "jvp", "value_and_grad", "vjp", "vmap"]

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import operator
 
-from cgrad.core.forward_mode import is_dual, make_dual, split_dual
+from cgrad.core.forward_mode import inside, rebuilt
 from cgrad.core.graph import sources
 from cgrad.core.tensor import Tensor
 from cgrad.tree import flatten, unflatten
@@ -62,15 +62,14 @@ def seen_from_outside(recording, inputs, tracked_inputs, results):
 
 
 def bottoms(tensors):
-    """The tensors without tangents, and the tangents themselves."""
+    """The tensors that the graph knows: without tangents and the tangents themselves, and the values of batches."""
     out = []
     stack = list(tensors)
     while stack:
         x = stack.pop()
-        if is_dual(x):
-            _, primal, tangent = split_dual(x)
-            stack += [primal, tangent]
-        else:
+        carried = inside(x)
+        stack += carried
+        if not carried:
             out.append(x)
     return out
 
@@ -84,12 +83,7 @@ def released(tree, keep):
 
 
 def _free(x):
-    if not isinstance(x, Tensor):
-        return x
-    if is_dual(x):
-        level, primal, tangent = split_dual(x)
-        return make_dual(_free(primal), _free(tangent), level)
-    return x.detach() if x.requires_grad else x
+    return rebuilt(x, lambda t: t.detach() if t.requires_grad else t) if isinstance(x, Tensor) else x
 
 
 def split_aux(name, result, has_aux):

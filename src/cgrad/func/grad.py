@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import functools
 
-from cgrad.core.forward_mode import fresh, gradients, is_dual
+from cgrad.core.forward_mode import fresh_input, gradients, is_dual
 from cgrad.core.tape import swap_grad_enabled
 from cgrad.core.tensor import Tensor
 from cgrad.func.arguments import Picked, released, seen_from_outside, split_aux
@@ -96,7 +96,7 @@ def _transform(name, func, argnums, has_aux):
         picked = Picked(name, func, args, kwargs, argnums)
         recording = swap_grad_enabled(True)
         try:
-            inputs = [fresh(x) for x in picked.tensors]
+            inputs = [fresh_input(x) for x in picked.tensors]
             value, aux = split_aux(name, picked.call(inputs), has_aux)
             if not isinstance(value, Tensor):
                 raise TypeError(f"{name}: the function must return a tensor, got {type(value).__name__}"

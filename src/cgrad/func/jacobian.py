@@ -1,19 +1,28 @@
 """Whole matrices of derivatives: jacrev, jacfwd, jacobian, hessian, and hvp, which needs no matrix."""
 from __future__ import annotations
 
+import operator
+
+from cgrad.core.batching import enter_level, enter_map, leave_map, make_batched, split_batched, unbatched
+from cgrad.core.element import BatchError
 from cgrad.func.arguments import Picked
 from cgrad.func.grad import value_and_grad
 from cgrad.func.jvp import jvp, push
 from cgrad.func.vjp import Pullback
-from cgrad.ops.creation import zeros
-from cgrad.ops.joining import stack
-from cgrad.tree import unflatten
+from cgrad.ops.creation import eye, zeros, zeros_like
+from cgrad.ops.joining import concat, stack
+from cgrad.ops.shape import expand_dims, moveaxis
+from cgrad.tree import tree_map, unflatten
 
 __all__ = ["jacrev", "jacfwd", "jacobian", "hessian", "hvp"]
 
 
-def jacrev(func, argnums=0, has_aux=False):
-    """A function that returns the Jacobian of `func`, row by row in reverse mode: best for few outputs.
+#: elements that a batch of derivatives may have for each tensor, if no chunk_size is given
+_BUDGET = 1 << 25
+
+
+def jacrev(func, argnums=0, has_aux=False, *, chunk_size=None):
+    """A function that returns the Jacobian of `func`, by rows in reverse mode: best for few outputs.
 
     Parameters
     ----------
@@ -22,12 +31,18 @@ def jacrev(func, argnums=0, has_aux=False):
     argnums : int or tuple of int, default 0
         Which positional arguments to differentiate.
     has_aux : bool, default False
+    chunk_size : int, optional
+        How many rows to compute at once. By default as many as need a moderate amount of memory, most often all.
 
     Returns
     -------
     callable
         Returns for an output of shape S and an argument of shape T a tensor of shape S + T; for trees, a tree of arguments in
         the place of each output. With `has_aux`, the pair (Jacobian, aux).
+
+    Notes
+    -----
+    The function is called once, and the unit vectors are pulled back as one batch.
 
     Examples
     --------
@@ -36,29 +51,67 @@ def jacrev(func, argnums=0, has_aux=False):
     tensor([[2., 0.],
             [0., 4.]])
     """
+    _check_chunk("jacrev", chunk_size)
+
     def transformed(*args, **kwargs):
         pulled = Pullback("jacrev", func, args, kwargs, argnums, has_aux)
-        jacobian = _by_rows(pulled)
+        jacobian = _by_rows(pulled, chunk_size)
         return (jacobian, pulled.aux) if has_aux else jacobian
     return transformed
 
 
-def _by_rows(pulled):
-    inputs = pulled.picked.tensors
+def _check_chunk(name, chunk_size):
+    if chunk_size is not None and (isinstance(chunk_size, bool) or operator.index(chunk_size) < 1):
+        raise ValueError(f"{name}: chunk_size must be a positive number of rows or columns, got {chunk_size!r}")
+
+
+def _chunks(n, chunk_size, tensors):
+    """(start, stop) of the unit vectors to send at once."""
+    step = chunk_size or max(_BUDGET // max([1, *[x.size for x in tensors]]), 1)
+    return [(start, min(start + step, n)) for start in range(0, n, step)]
+
+
+def _units(x, start, stop):
+    """The unit vectors number start to stop in the shape of x, along a new first axis."""
+    return eye(stop - start, x.size, k=start, dtype=x.dtype).reshape((stop - start, *x.shape))
+
+
+def _by_rows(pulled, chunk_size):
+    inputs, results = pulled.picked.tensors, pulled.results
     blocks = []
-    for k, y in enumerate(pulled.results):
-        rows = []
-        for i in range(y.size):
-            seeds = [None] * len(pulled.results)
-            seeds[k] = _unit(y, i)
-            rows.append(pulled.pull(seeds))
-        columns = [[row[j] for row in rows] for j in range(len(inputs))]
-        blocks.append(pulled.picked.as_arguments([_gather(c, y, x, 0) for c, x in zip(columns, inputs)]))
+    for k, y in enumerate(results):
+        parts = []                       # for each chunk of rows the gradients of all inputs
+        for start, stop in _chunks(y.size, chunk_size, (*inputs, *results)):
+            try:
+                parts.append(_rows_at_once(pulled, k, _units(y, start, stop)))
+            except BatchError:           # the rule of a user's Op works with numbers
+                parts.append([stack(rows, 0) for rows in zip(*[_row(pulled, k, g) for g in _units(y, start, stop)])])
+        blocks.append(pulled.picked.as_arguments([_joined([part[j] for part in parts], y, x) for j, x in enumerate(inputs)]))
     return unflatten(pulled.shape, blocks)
 
 
-def jacfwd(func, argnums=0, has_aux=False):
-    """A function that returns the Jacobian of `func`, column by column in forward mode: best for few inputs.
+def _row(pulled, k, g):
+    return pulled.pull([g if i == k else None for i in range(len(pulled.results))])
+
+
+def _rows_at_once(pulled, k, units):
+    if len(units) == 1:
+        return [expand_dims(g, 0) for g in _row(pulled, k, units[0])]
+    level = enter_level()
+    found = _row(pulled, k, make_batched(units, level))
+    return [unbatched(g, level, len(units)) for g in found]
+
+
+def _joined(parts, y, x):
+    """The Jacobian of an output by an input from chunks of its rows."""
+    shape = tuple(y.shape) + tuple(x.shape)
+    if not parts:
+        return zeros(shape, dtype=x.dtype)
+    return (parts[0] if len(parts) == 1 else concat(parts, 0)).reshape(shape)
+
+
+def jacfwd(func, argnums=0, has_aux=False, *, chunk_size=None):
+    """A function that returns the Jacobian of `func`, by columns in forward mode: best for few inputs.
 
     Parameters
     ----------
@@ -67,11 +120,17 @@ def jacfwd(func, argnums=0, has_aux=False):
     argnums : int or tuple of int, default 0
         Which positional arguments to differentiate.
     has_aux : bool, default False
+    chunk_size : int, optional
+        How many columns to compute at once. By default as many as need a moderate amount of memory, most often all.
 
     Returns
     -------
     callable
         As for `jacrev`.
+
+    Notes
+    -----
+    The function is called once, on tensors that carry all unit vectors as one batch of tangents.
 
     Examples
     --------
@@ -80,41 +139,64 @@ def jacfwd(func, argnums=0, has_aux=False):
     tensor([[2., 0.],
             [0., 4.]])
     """
+    _check_chunk("jacfwd", chunk_size)
+
     def transformed(*args, **kwargs):
         picked = Picked("jacfwd", func, args, kwargs, argnums)
         inputs = picked.tensors
-        zero = [zeros(x.shape, dtype=x.dtype) for x in inputs]
-        columns = []                     # for each input the tangents of all results, element by element
-        results, shape, aux = None, None, None
-        for j, x in enumerate(inputs):
-            columns.append([])
-            for i in range(x.size):
-                results, moved, shape, aux = push("jacfwd", picked, zero[:j] + [_unit(x, i)] + zero[j + 1:], has_aux)
-                columns[j].append(moved)
-        if results is None:              # every input is empty: the shape of the output is still needed
-            results, _, shape, aux = push("jacfwd", picked, zero, has_aux)
-        blocks = [picked.as_arguments([_gather([moved[k] for moved in columns[j]], y, x, -1) for j, x in enumerate(inputs)])
-                  for k, y in enumerate(results)]
+        chunks = _chunks(sum([x.size for x in inputs]), chunk_size, inputs)
+        parts = []                       # for each chunk of columns the tangents of all results, along a new first axis
+        for start, stop in chunks:
+            try:
+                results, moved, shape, aux = _columns_at_once(picked, _directions(inputs, start, stop), stop - start, has_aux)
+            except BatchError:           # an `if` on a number that depends on the direction, or the jvp of a user's Op
+                moved = []
+                for i in range(start, stop):
+                    results, column, shape, aux = push("jacfwd", picked, [t.reshape(x.shape) for t, x in zip(_directions(inputs, i, i + 1), inputs)], has_aux)
+                    moved.append(column)
+                moved = [stack(list(columns), 0) for columns in zip(*moved)]
+            parts.append(moved)
+        if not chunks:                   # every input is empty: the shape of the output is still needed
+            results, moved, shape, aux = push("jacfwd", picked, [zeros_like(x) for x in inputs], has_aux)
+            parts.append([zeros((0, *y.shape), dtype=y.dtype) for y in results])
+        blocks = [picked.as_arguments(_cut([part[k] for part in parts], y, inputs)) for k, y in enumerate(results)]
         jacobian = unflatten(shape, blocks)
         return (jacobian, aux) if has_aux else jacobian
     return transformed
 
 
-def _unit(x, i):
-    """Zeros of the shape of x with a one at flat position i."""
-    e = zeros((x.size,), dtype=x.dtype)
-    e[i] = 1.0
-    return e.reshape(x.shape)
+def _directions(inputs, start, stop):
+    """The unit vectors number start to stop of all inputs together, as one batch for each input."""
+    out, offset = [], 0
+    for x in inputs:
+        out.append(eye(stop - start, x.size, k=start - offset, dtype=x.dtype).reshape((stop - start, *x.shape)))
+        offset += x.size
+    return out
 
 
-def _gather(parts, y, x, axis):
-    shape = tuple(y.shape) + tuple(x.shape)
-    if not parts:
-        return zeros(shape, dtype=x.dtype)
-    return stack(parts, axis).reshape(shape)
+def _columns_at_once(picked, directions, size, has_aux):
+    level = enter_map(size, "same")
+    try:
+        results, moved, shape, aux = push("jacfwd", picked, [make_batched(t, level) for t in directions], has_aux)
+    finally:
+        leave_map()
+    # The results themselves are the same for all directions, even where a gradient inside made a batch of them.
+    results, aux = [tree_map(lambda y: y if split_batched(y, level) is None else split_batched(y, level)[0], tree) for tree in (results, aux)]
+    return results, [unbatched(t, level, size) for t in moved], shape, aux
 
 
-def jacobian(func, argnums=0, has_aux=False, mode=None):
+def _cut(parts, y, inputs):
+    """The Jacobian of an output by each input from chunks of its columns."""
+    columns = parts[0] if len(parts) == 1 else concat(parts, 0)
+    columns = moveaxis(columns, 0, -1)
+    out, offset = [], 0
+    for x in inputs:
+        out.append(columns[..., offset:offset + x.size].reshape((*y.shape, *x.shape)))
+        offset += x.size
+    return out
+
+
+def jacobian(func, argnums=0, has_aux=False, mode=None, *, chunk_size=None):
     """A function that returns the Jacobian of `func`, in the mode that needs fewer passes.
 
     Parameters
@@ -124,6 +206,8 @@ def jacobian(func, argnums=0, has_aux=False, mode=None):
     has_aux : bool, default False
     mode : {None, "reverse", "forward"}
         None takes reverse mode, unless there are fewer inputs than outputs.
+    chunk_size : int, optional
+        As for `jacrev`.
 
     Examples
     --------
@@ -135,27 +219,30 @@ def jacobian(func, argnums=0, has_aux=False, mode=None):
     if mode not in (None, "reverse", "forward"):
         raise ValueError(f'jacobian: mode must be None, "reverse" or "forward", got {mode!r}')
     if mode == "forward":
-        return jacfwd(func, argnums, has_aux)
+        return jacfwd(func, argnums, has_aux, chunk_size=chunk_size)
     if mode == "reverse":
-        return jacrev(func, argnums, has_aux)
+        return jacrev(func, argnums, has_aux, chunk_size=chunk_size)
+    _check_chunk("jacobian", chunk_size)
 
     def transformed(*args, **kwargs):
         pulled = Pullback("jacobian", func, args, kwargs, argnums, has_aux)
         if sum(x.size for x in pulled.picked.tensors) < sum(y.size for y in pulled.results):
-            return jacfwd(func, argnums, has_aux)(*args, **kwargs)
-        found = _by_rows(pulled)
+            return jacfwd(func, argnums, has_aux, chunk_size=chunk_size)(*args, **kwargs)
+        found = _by_rows(pulled, chunk_size)
         return (found, pulled.aux) if has_aux else found
     return transformed
 
 
-def hessian(func, argnums=0):
-    """A function that returns the matrix of second derivatives of `func`, forward over reverse mode.
+def hessian(func, argnums=0, *, chunk_size=None):
+    """A function that returns the matrix of second derivatives of `func`: the Jacobian of its gradient.
 
     Parameters
     ----------
     func : callable
         Returns a tensor; of several elements, each gets its matrix.
     argnums : int or tuple of int, default 0
+    chunk_size : int, optional
+        As for `jacrev`.
 
     Returns
     -------
@@ -169,7 +256,7 @@ def hessian(func, argnums=0):
     tensor([[ 6.,  0.],
             [ 0., 12.]])
     """
-    return jacfwd(jacrev(func, argnums), argnums)
+    return jacrev(jacrev(func, argnums), argnums, chunk_size=chunk_size)
 
 
 def hvp(func, primals, tangents):

@@ -1,7 +1,8 @@
 """jvp: the value of a function and its derivative along a direction (forward mode)."""
 from __future__ import annotations
 
-from cgrad.core.forward_mode import enter_level, make_dual, unpack_dual
+from cgrad.core.batching import enter_level
+from cgrad.core.forward_mode import make_dual, unpack_dual
 from cgrad.core.tensor import Tensor
 from cgrad.func.arguments import Picked, split_aux, tensors_of
 from cgrad.ops.creation import zeros_like

@@ -1,7 +1,7 @@
 """vjp: the value of a function and the map that pulls gradients of the results back to the arguments (reverse mode)."""
 from __future__ import annotations
 
-from cgrad.core.forward_mode import fresh, gradients, is_dual
+from cgrad.core.forward_mode import fresh_input, gradients, is_dual
 from cgrad.core.tape import swap_grad_enabled
 from cgrad.core.tensor import Tensor
 from cgrad.func.arguments import Picked, released, seen_from_outside, split_aux, tensors_of
@@ -56,7 +56,7 @@ class Pullback:
         self.picked = Picked(name, func, args, kwargs, argnums)
         recording = swap_grad_enabled(True)
         try:
-            self.inputs = [fresh(x) for x in self.picked.tensors]
+            self.inputs = [fresh_input(x) for x in self.picked.tensors]
             out, self.aux = split_aux(name, self.picked.call(self.inputs), has_aux)
         finally:
             swap_grad_enabled(recording)

@@ -8,9 +8,11 @@ from cgrad.core.forward import copy as forward
 from cgrad.core.tensor import Tensor, register_method
 from cgrad.ops.define import LINEAR, define, public
 
-_cast = define("astype", forward=forward.cast, inputs=("x",), options=("dtype",), vjp=lambda g: g, kind=LINEAR, public=False)
-_clone = define("clone", forward=forward.clone, inputs=("x",), vjp=lambda g: g, kind=LINEAR, public=False)
-_contiguous = define("contiguous", forward=forward.contiguous, inputs=("x",), vjp=lambda g: g, kind=LINEAR, public=False)
+_cast = define("astype", forward=forward.cast, inputs=("x",), options=("dtype",), vjp=lambda g: g, kind=LINEAR,
+               batch=lambda x, dtype: _cast(x, dtype), public=False)
+_clone = define("clone", forward=forward.clone, inputs=("x",), vjp=lambda g: g, batch=lambda x: _clone(x), kind=LINEAR, public=False)
+_contiguous = define("contiguous", forward=forward.contiguous, inputs=("x",), vjp=lambda g: g, batch=lambda x: _contiguous(x), kind=LINEAR,
+                     public=False)
 
 
 @public

@@ -8,7 +8,7 @@ import operator
 
 import numpy as np
 
-from cgrad.core import convert
+from cgrad.core import batching, convert
 from cgrad.core.dtype import as_dtype, get_default_dtype
 from cgrad.core.forward import fill
 from cgrad.core.tensor import Tensor
@@ -476,7 +476,7 @@ def zeros_like(x, *, dtype=None, device=None, requires_grad=False):
     if device is not None:
         check_device("zeros_like", device)
     x = like("zeros_like", x)
-    return finish(fill.zeros("zeros_like", x.shape, x.dtype if dtype is None else dtype), requires_grad)
+    return finish(batching.like(x, lambda shape: fill.zeros("zeros_like", shape, x.dtype if dtype is None else dtype)), requires_grad)
 
 
 def ones_like(x, *, dtype=None, device=None, requires_grad=False):
@@ -506,7 +506,7 @@ def ones_like(x, *, dtype=None, device=None, requires_grad=False):
     if device is not None:
         check_device("ones_like", device)
     x = like("ones_like", x)
-    return finish(fill.full("ones_like", x.shape, 1, x.dtype if dtype is None else dtype), requires_grad)
+    return finish(batching.like(x, lambda shape: fill.full("ones_like", shape, 1, x.dtype if dtype is None else dtype)), requires_grad)
 
 
 def full_like(x, fill_value, *, dtype=None, device=None, requires_grad=False):
@@ -537,7 +537,7 @@ def full_like(x, fill_value, *, dtype=None, device=None, requires_grad=False):
     if device is not None:
         check_device("full_like", device)
     x = like("full_like", x)
-    return finish(filled("full_like", x.shape, fill_value, x.dtype if dtype is None else dtype), requires_grad)
+    return finish(batching.like(x, lambda shape: filled("full_like", shape, fill_value, x.dtype if dtype is None else dtype)), requires_grad)
 
 
 def empty_like(x, *, dtype=None, device=None, requires_grad=False):
@@ -567,7 +567,7 @@ def empty_like(x, *, dtype=None, device=None, requires_grad=False):
     if device is not None:
         check_device("empty_like", device)
     x = like("empty_like", x)
-    return finish(fill.empty("empty_like", x.shape, x.dtype if dtype is None else dtype), requires_grad)
+    return finish(batching.like(x, lambda shape: fill.empty("empty_like", shape, x.dtype if dtype is None else dtype)), requires_grad)
 
 
 # ---------------------------------------------------------------------------------------------------------------- ranges
@@ -833,7 +833,8 @@ def eye(n_rows, n_cols=None, *, k=0, dtype=None, device=None, requires_grad=Fals
 
 # ---------------------------------------------------------------------------------------------------------------- triangles, grids
 _triangle = define("triangle", forward=fill.triangle, inputs=("x",), options=("k", "lower"),
-                   vjp=lambda g, k, lower: _triangle(g, k, lower), kind=LINEAR, public=False)
+                   vjp=lambda g, k, lower: _triangle(g, k, lower), batch=lambda x, k, lower: _triangle(x, k, lower),
+                   kind=LINEAR, public=False)
 
 
 def diagonal_number(k):

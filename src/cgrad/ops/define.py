@@ -2,7 +2,7 @@
 
 A rule's parameter names say what the tape keeps: inputs by name, `out` the result, `g` the incoming gradient, `shape_x` and
 `dtype_x` of an input, `needs` (which inputs want a gradient), else an option of the call.  They are read once, here.
-The kind gives forward mode.  Next: arithmetic.py, the first entries; op.py, the same two sides as a class for users.
+The kind gives forward mode and batching.  Next: arithmetic.py, the first entries; op.py, the same two sides as a class for users.
 """
 
 import inspect
@@ -11,7 +11,7 @@ import re
 from cgrad.core import apply
 from cgrad.core import primitive as core
 from cgrad.core.tensor import register_method
-from cgrad.ops import aliases
+from cgrad.ops import aliases, batching
 from cgrad.ops.op import Op
 
 ELEMENTWISE, LINEAR, BILINEAR, NONDIFF, OTHER = "elementwise", "linear", "bilinear", "nondiff", "other"
@@ -29,7 +29,7 @@ class joint:
         self.rule = rule
 
 
-def define(name, *, vjp=None, kind=OTHER, jvp=None, fused=None, kernel=None, forward=None, inputs=None, options=(), result=None,
+def define(name, *, vjp=None, kind=OTHER, jvp=None, batch=None, fused=None, kernel=None, forward=None, inputs=None, options=(), result=None,
            symbol=None, doc=None, extended=None, public=True, method=True):
     """Define an operation.
 
@@ -44,6 +44,10 @@ def define(name, *, vjp=None, kind=OTHER, jvp=None, fused=None, kernel=None, for
         (the operation on each tangent in turn), NONDIFF (no derivative), OTHER (`jvp`, else the transposed vjp).
     jvp : callable, optional
         Forward rule; names the tangents ``tx``, ``ty``, ... of the inputs (None where there is none), else what a vjp names.
+    batch : callable, optional
+        How a batch of calls is computed (vmap), where shifting the axes that the options name does not do it: names inputs and options,
+        the inputs with all examples along a new first axis, and may name ``size``, the number of examples.  A rule that names
+        ``batched`` learns which inputs have that axis, else all have.
     fused : str or tuple of str, optional
         Kernel call that computes a rule in one pass for first order, such as ``"tanh_backward(g, out)"``; ``"g"`` alone passes on.
     kernel : str, optional
@@ -77,7 +81,7 @@ def define(name, *, vjp=None, kind=OTHER, jvp=None, fused=None, kernel=None, for
         rules, whole = [], _rule(entry, getattr(vjp, "rule", vjp), None)
     else:
         rules, whole = _rules(entry, vjp, fused), None
-    function = apply.finish_primitive(entry, rules, whole, None if jvp is None else _rule(entry, jvp, None), extended)
+    function = apply.finish_primitive(entry, rules, whole, None if jvp is None else _rule(entry, jvp, None), _batch_rule(entry, kind, batch), extended)
     function.__doc__ = doc if doc is None else _document(entry, inspect.cleandoc(doc), result)
     function.__module__ = "cgrad"
     function.op = _op_class(name, function, entry)
@@ -153,11 +157,22 @@ def _rule(entry, function, fused):
     return core.make_rule(function, arguments, loops, [_source(entry, name.strip()) for name in operands.split(",")])
 
 
+def _batch_rule(entry, kind, batch):
+    if batch is not None:
+        return _rule(entry, batch, None)
+    if entry.elementwise or not batching.axes_tell_all(entry, kind):
+        return None
+    names = [entry.input_names[0]] if entry.n_inputs < 0 else entry.input_names
+    return core.make_rule(batching.with_shifted_axes(entry), [_source(entry, name) for name in (*names, *entry.option_names)])
+
+
 def _source(entry, name):
     """Where the argument of a rule comes from, as (source, index)."""
     names, sources = entry.input_names, core.SOURCES
     if name in ("g", "out", "needs", "tangents"):
         return sources[name], 0
+    if name in ("size", "batched"):            # a batch rule gets these two where a forward rule gets tangents
+        return sources["tangent"], ("size", "batched").index(name)
     if entry.n_inputs < 0 and name in names:
         return sources["inputs"], 0
     if name in names:

@@ -7,20 +7,23 @@ its value and history; writes through views reach the base (strided.py).  Next: 
 from cgrad.core import inplace as core
 from cgrad.core import record
 from cgrad.core.forward import copy as forward
+from cgrad.core.forward_mode import highest_level
 from cgrad.core.tape import is_grad_enabled
 from cgrad.core.tensor import Tensor, register_method
 from cgrad.ops import activation, arithmetic, compare, elementwise
 from cgrad.ops.arguments import as_tensor
+from cgrad.ops.batching import with_ndim
 from cgrad.ops.creation import zeros_like
 from cgrad.ops.define import LINEAR, define
 
 _replace = define("copy", forward=lambda x, y: forward.copy(forward.clone(x), y), inputs=("x", "y"), kind=LINEAR,
-                  vjp=(lambda g: zeros_like(g), lambda g: g), public=False)
+                  vjp=(lambda g: zeros_like(g), lambda g: g), batch=lambda x, y: _replace(x, with_ndim(y, x.ndim - 1)), public=False)
 
 
 def _recording(x, *others):
+    """Whether a write must go through an operation: it is recorded, or meets a tangent or a batch."""
     tracked = x.requires_grad or any(isinstance(y, Tensor) and y.requires_grad for y in others)
-    return tracked and is_grad_enabled()
+    return tracked and is_grad_enabled() or bool(highest_level((x, *others)))
 
 
 def copy_(x, source):

@@ -64,7 +64,8 @@ def _untiled(g, times, shape_x):
     return reshape(g, shape).sum(tuple(range(0, len(shape), 2))) if shape else g
 
 
-_tile = define("tile", forward=forward.tile, inputs=("x",), options=("times",), vjp=_untiled, kind=LINEAR, public=False)
+_tile = define("tile", forward=forward.tile, inputs=("x",), options=("times",), vjp=_untiled,
+               batch=lambda x, times: _tile(x, (1, *times)), kind=LINEAR, public=False)
 
 
 def _unpadded(g, widths, shape_x):
@@ -72,7 +73,7 @@ def _unpadded(g, widths, shape_x):
 
 
 _pad = define("pad", forward=forward.pad, inputs=("x",), options=("widths", "value"), vjp=_unpadded,
-              jvp=lambda tx, widths: _pad(tx, widths, 0), public=False)
+              jvp=lambda tx, widths: _pad(tx, widths, 0), batch=lambda x, widths, value: _pad(x, ((0, 0), *widths), value), public=False)
 
 
 def _tensors(name, xs):

@@ -31,7 +31,7 @@ def _tangent(tx, ty, x, y):
 
 
 binary_cross_entropy = define("binary_cross_entropy", forward=_forward, inputs=("x", "y"), vjp=(_slope_in_x, _slope_in_y), jvp=_tangent,
-                              public=False)
+                              batch=lambda x, y: binary_cross_entropy(x, y), public=False)
 
 # pick_class(x, target, axis, ignored, n_classes): one element of each row of x; an ignored target picks 0.  The target is an input,
 # not an option, so that the tape notices when it is overwritten.

@@ -7,6 +7,7 @@ import math
 from cgrad.core.forward import matmul as forward
 from cgrad.core.forward.shape import permute as permute_forward
 from cgrad.ops.arguments import as_tensor, one_axis, whole_number
+from cgrad.ops.batching import with_ndim
 from cgrad.ops.define import BILINEAR, define, public
 from cgrad.ops.reduction import _sum
 from cgrad.ops.shape import _expand_dims, _permute, _reshape, _squeeze, matrix_transpose
@@ -40,10 +41,28 @@ def _matmul_y(g, x, shape_y):
     return _matmul(matrix_transpose(x), g)
 
 
+def matmul_batch(x, y, batched):
+    """Products of all examples; where only one operand differs between them, its rows become those of one product."""
+    row, column = x.ndim - batched[0] == 1, y.ndim - batched[1] == 1
+    if x.ndim == batched[0] or y.ndim == batched[1]:
+        raise ValueError("matmul: both operands need at least one axis (multiply by a number with *); "
+                         f"got shapes {tuple(x.shape[batched[0]:])} and {tuple(y.shape[batched[1]:])}")
+    if not batched[1] and y.ndim < 3:
+        return _matmul(x, y)
+    if not batched[0] and x.ndim == 2 and column:
+        return _matmul(y, _permute(x, (1, 0)))
+    x = _expand_dims(x, (x.ndim - 1,)) if row else x
+    y = _expand_dims(y, (y.ndim,)) if column else y
+    ndim = max(x.ndim - batched[0], y.ndim - batched[1])
+    out = _matmul(with_ndim(x, ndim) if batched[0] else x, with_ndim(y, ndim) if batched[1] else y)
+    gone = (out.ndim - 2,) * row + (out.ndim - 1,) * column
+    return _squeeze(out, gone) if gone else out
+
+
 _matmul = define(
     "matmul", forward=forward.matmul, inputs=("x", "y"),
     vjp=(lambda g, y, shape_x: _matmul_x(g, y, shape_x), lambda g, x, shape_y: _matmul_y(g, x, shape_y)),
-    kind=BILINEAR, symbol="@", public=False)
+    batch=matmul_batch, kind=BILINEAR, symbol="@", public=False)
 
 
 @public(method=True)
@@ -442,12 +461,26 @@ def _linear_weight(g, x):
     return _matmul(_permute(_rows(g), (1, 0)), _rows(x))
 
 
+def linear_batch(x, weight, bias, batched):
+    """Layers of all examples."""
+    if not batched[1]:
+        out = matmul_batch(x, _permute(weight, (1, 0)), batched)
+    else:
+        out = matmul_batch(x, matrix_transpose(weight), batched)
+    if bias is None:
+        return out
+    ndim = out.ndim - (batched[0] or batched[1])
+    return out + (with_ndim(bias, ndim) if batched[2] else bias)
+
+
 _linear = define(
     "linear", forward=_linear_forward, inputs=("x", "weight"),
-    vjp=(lambda g, weight: _matmul(g, weight), lambda g, x: _linear_weight(g, x)), kind=BILINEAR, public=False)
+    vjp=(lambda g, weight: _matmul(g, weight), lambda g, x: _linear_weight(g, x)), kind=BILINEAR,
+    batch=lambda x, weight, batched: linear_batch(x, weight, None, batched), public=False)
 _linear_bias = define(
     "linear", forward=_linear_bias_forward, inputs=("x", "weight", "bias"),
-    vjp=(lambda g, weight: _matmul(g, weight), lambda g, x: _linear_weight(g, x), lambda g: g), public=False)
+    vjp=(lambda g, weight: _matmul(g, weight), lambda g, x: _linear_weight(g, x), lambda g: g),
+    batch=linear_batch, public=False)
 
 
 @public(method=False)

@@ -9,7 +9,7 @@ recorded.  What would make a second derivative silently wrong is an error.  Next
 
 import copy
 
-from cgrad.core import forward_mode, random_count, tape
+from cgrad.core import batching, forward_mode, random_count, tape
 from cgrad.core.record import connected, is_marked, record_custom, unmark
 from cgrad.core.tensor import Tensor
 
@@ -77,9 +77,9 @@ def _call_on_tensors(op, args, kwargs):
     for name, value in kwargs.items():
         if isinstance(value, Tensor) and value.requires_grad and tape.is_grad_enabled():
             raise TypeError(f"{type(op).__name__}: tensors that require grad are passed by position, backward could not answer for {name!r}")
-    level = forward_mode.highest_level(args)
+    level = forward_mode.highest_level((*args, *kwargs.values()))
     if level:
-        return _push(op, args, kwargs, level)
+        return _at_level(op, args, kwargs, level)
     tracked = tape.is_grad_enabled() and any(isinstance(x, Tensor) and x.requires_grad for x in args)
     before = copy.copy(op) if tracked else None
     draws = random_count.count()
@@ -204,8 +204,11 @@ def _tensors(values):
             yield from (y for y in x if isinstance(y, Tensor))
 
 
-def _push(op, args, kwargs, level):
-    """Forward mode: the Op's own jvp if it has one, else its backward transposed."""
+def _at_level(op, args, kwargs, level):
+    """Inside vmap: example by example.  Forward mode: the Op's own jvp if it has one, else its backward transposed."""
+    if any(batching.split_batched(x, level) is not None for x in (*args, *kwargs.values())):
+        return batching.each_example(type(op).__name__, lambda *values: op(*values[:len(args)], **dict(zip(kwargs, values[len(args):]))),
+                                     (*args, *kwargs.values()), level)
     pairs = [forward_mode.unpack_dual(x, level) for x in args]
     primals, tangents = tuple(p for p, _ in pairs), [t for _, t in pairs]
     out = op(*primals, **kwargs)

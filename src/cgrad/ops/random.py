@@ -9,7 +9,7 @@ import operator
 
 import numpy as np
 
-from cgrad.core import convert
+from cgrad.core import batching, convert
 from cgrad.core.dtype import as_dtype, get_default_dtype
 from cgrad.core.forward import fill
 from cgrad.core.forward.random import Stream
@@ -333,6 +333,17 @@ def fork_rng(seed=None):
         generator.set_state(state)
 
 
+def _drawn(name, generator, size, dtype, draw, *args):
+    """A tensor filled by ``draw(stream, tensor, *args)``; inside vmap each example has its own numbers if they are to be different."""
+    stream = _stream(name, generator)
+    levels = batching.differing(name)
+    out = fill.empty(name, (*[n for _, n in levels], *size), dtype)
+    draw(stream, out, *args)
+    for level, _ in levels:
+        out = batching.make_batched(out, level)
+    return out
+
+
 def _stream(name, generator):
     if generator is None:
         return default_generator().stream
@@ -395,9 +406,7 @@ def rand(*lengths, shape=None, size=None, generator=None, dtype=None, device=Non
     """
     if device is not None:
         check_device("rand", device)
-    stream = _stream("rand", generator)
-    out = fill.empty("rand", read_size("rand", lengths, shape, size), _floating("rand", dtype))
-    stream.uniform(out, 0.0, 1.0)
+    out = _drawn("rand", generator, read_size("rand", lengths, shape, size), _floating("rand", dtype), Stream.uniform, 0.0, 1.0)
     return finish(out, requires_grad)
 
 
@@ -439,9 +448,7 @@ def randn(*lengths, shape=None, size=None, generator=None, dtype=None, device=No
     """
     if device is not None:
         check_device("randn", device)
-    stream = _stream("randn", generator)
-    out = fill.empty("randn", read_size("randn", lengths, shape, size), _floating("randn", dtype))
-    stream.normal(out, 0.0, 1.0)
+    out = _drawn("randn", generator, read_size("randn", lengths, shape, size), _floating("randn", dtype), Stream.normal, 0.0, 1.0)
     return finish(out, requires_grad)
 
 
@@ -506,10 +513,7 @@ def _integers(name, low, high, size, dtype, generator, requires_grad):
         least, most = (0, 255) if dtype.name == "uint8" else (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
     if low < least or high - 1 > most:
         raise ValueError(f"{name}: {dtype.name} cannot hold all integers from {low} to {high - 1}")
-    stream = _stream(name, generator)
-    out = fill.empty(name, size, dtype)
-    stream.integers(out, low, high - 1)
-    return finish(out, requires_grad)
+    return finish(_drawn(name, generator, size, dtype, Stream.integers, low, high - 1), requires_grad)
 
 
 def randperm(n, *, generator=None, dtype=None, device=None, requires_grad=False):
@@ -549,10 +553,13 @@ def randperm(n, *, generator=None, dtype=None, device=None, requires_grad=False)
     """
     if device is not None:
         check_device("randperm", device)
-    stream = _stream("randperm", generator)
-    out = fill.empty("randperm", (length("randperm", n),), "int64")
-    stream.permutation(out)
+    out = _drawn("randperm", generator, (length("randperm", n),), "int64", _permutations)
     return finish(out if dtype is None else out.astype(dtype), requires_grad)
+
+
+def _permutations(stream, out):
+    for row in out.reshape(-1, out.shape[-1]) if out.ndim > 1 else (out,):
+        stream.permutation(row)
 
 
 def uniform(low=0.0, high=1.0, size=(), *, shape=None, generator=None, dtype=None, device=None, requires_grad=False):
@@ -591,9 +598,7 @@ def uniform(low=0.0, high=1.0, size=(), *, shape=None, generator=None, dtype=Non
     if device is not None:
         check_device("uniform", device)
     low, high = _bounds("uniform", low, high)
-    stream = _stream("uniform", generator)
-    out = fill.empty("uniform", read_size("uniform", (size if shape is None else shape,)), _floating("uniform", dtype))
-    stream.uniform(out, low, high)
+    out = _drawn("uniform", generator, read_size("uniform", (size if shape is None else shape,)), _floating("uniform", dtype), Stream.uniform, low, high)
     return finish(out, requires_grad)
 
 
@@ -649,11 +654,9 @@ def normal(mean=0.0, std=1.0, size=None, *, shape=None, generator=None, dtype=No
         mean, std = _number("normal", "mean", mean), _number("normal", "std", std)
         if not std >= 0:
             raise ValueError(f"normal: std must not be negative, got {std}")
-        stream = _stream("normal", generator)
-        out = fill.empty("normal", read_size("normal", () if size is None else (size,)), _floating("normal", dtype))
-        stream.normal(out, mean, std)
+        out = _drawn("normal", generator, read_size("normal", () if size is None else (size,)), _floating("normal", dtype), Stream.normal, mean, std)
         return finish(out, requires_grad)
-    if not isinstance(std, (Tensor, np.ndarray)) and not std >= 0 or isinstance(std, (Tensor, np.ndarray)) and bool((std < 0).any()):
+    if not batching.is_batched(std) and (bool((std < 0).any()) if isinstance(std, (Tensor, np.ndarray)) else not std >= 0):
         raise ValueError("normal: std must not be negative")
     mean = asarray(mean) if isinstance(mean, np.ndarray) else mean
     std = asarray(std) if isinstance(std, np.ndarray) else std
@@ -702,9 +705,8 @@ def exponential(rate=1.0, size=(), *, shape=None, generator=None, dtype=None, de
     if device is not None:
         check_device("exponential", device)
     rate = _positive("exponential", rate)
-    stream = _stream("exponential", generator)
-    out = fill.empty("exponential", read_size("exponential", (size if shape is None else shape,)), _floating("exponential", dtype))
-    stream.exponential(out, rate)
+    out = _drawn("exponential", generator, read_size("exponential", (size if shape is None else shape,)), _floating("exponential", dtype),
+                 Stream.exponential, rate)
     return finish(out, requires_grad)
 
 
@@ -756,12 +758,16 @@ def bernoulli(p, size=None, *, shape=None, generator=None, dtype=None, requires_
     if dtype is None:
         dtype = p.dtype if p.dtype.is_floating_point else get_default_dtype()
     size = shape if size is None else size
-    stream = _stream("bernoulli", generator)
-    out = fill.empty("bernoulli", p.shape if size is None else read_size("bernoulli", (size,)), dtype)
-    if p.size != 1 and p.shape != out.shape:
-        p = p.broadcast_to(out.shape)
-    stream.bernoulli(out, p)
+    size = p.shape if size is None else read_size("bernoulli", (size,))
+    if batching.is_batched(p):
+        out = (rand(size, generator=generator, dtype="float64") < p).astype(dtype)
+    else:
+        out = _drawn("bernoulli", generator, size, dtype, _coins, p)
     return finish(out, requires_grad)
+
+
+def _coins(stream, out, p):
+    stream.bernoulli(out, p if p.size == 1 or p.shape == out.shape else p.broadcast_to(out.shape))
 
 
 def multinomial(weights, num_samples, replacement=False, *, generator=None):
@@ -799,10 +805,10 @@ def multinomial(weights, num_samples, replacement=False, *, generator=None):
     if weights.ndim not in (1, 2):
         raise ValueError(f"multinomial: weights must have 1 or 2 axes, got shape {weights.shape}")
     n = length("multinomial", num_samples)
+    if batching.is_batched(weights) or batching.differing("multinomial"):
+        raise RuntimeError("multinomial: not inside vmap with weights or draws that differ between the examples; give it all weights as rows, outside")
     rows = weights.reshape(1, -1) if weights.ndim == 1 else weights
-    stream = _stream("multinomial", generator)
-    out = fill.empty("multinomial", (rows.shape[0], n), "int64")
-    stream.multinomial(out, rows, bool(replacement))
+    out = _drawn("multinomial", generator, (rows.shape[0], n), "int64", Stream.multinomial, rows, bool(replacement))
     return out.reshape(n) if weights.ndim == 1 else out
 
 
@@ -905,6 +911,8 @@ def randint_like(x, low, high=None, *, generator=None, dtype=None, device=None, 
 def _draw_into(name, x, draw):
     """Fill `x` by ``draw(tensor)``; while it is recorded, through `copy_`, so that its history ends here."""
     check_inplace_target(x, name)
+    if batching.is_batched(x) or batching.differing(name):
+        return x.copy_(_drawn(name, None, x.shape, x.dtype, lambda _, out: draw(out)))
     if x.requires_grad and is_grad_enabled():
         fresh = fill.empty(name, x.shape, x.dtype)
         draw(fresh)

@@ -12,17 +12,30 @@ from cgrad.ops.arguments import as_tensor, axis_order, one_axis, several_axes, s
 from cgrad.ops.define import LINEAR, define, public
 
 _reshape = define("reshape", forward=forward.reshape, inputs=("x",), options=("shape",),
-                  vjp=lambda g, shape_x: _reshape(g, shape_x), kind=LINEAR, public=False)
+                  vjp=lambda g, shape_x: _reshape(g, shape_x), batch=lambda x, shape: _reshape(x, _with_batch(x, shape)), kind=LINEAR, public=False)
 _permute = define("permute_dims", forward=forward.permute, inputs=("x",), options=("axes",),
-                  vjp=lambda g, axes: _permute(g, inverse_order(axes)), kind=LINEAR, public=False)
+                  vjp=lambda g, axes: _permute(g, inverse_order(axes)), batch=lambda x, axes: _permute(x, (0, *[a + 1 for a in axes])),
+                  kind=LINEAR, public=False)
 _squeeze = define("squeeze", forward=forward.squeeze, inputs=("x",), options=("axes",),
                   vjp=lambda g, axes: _expand_dims(g, axes), kind=LINEAR, public=False)
 _expand_dims = define("expand_dims", forward=forward.expand_dims, inputs=("x",), options=("axes",),
                       vjp=lambda g, axes: _squeeze(g, axes), kind=LINEAR, public=False)
 _broadcast_to = define("broadcast_to", forward=forward.broadcast_to, inputs=("x",), options=("shape",),
-                       vjp=lambda g: g, kind=LINEAR, public=False)
+                       vjp=lambda g: g, batch=lambda x, shape: _broadcast_batch(x, shape), kind=LINEAR, public=False)
 _flip = define("flip", forward=forward.flip, inputs=("x",), options=("axes",),
                vjp=lambda g, axes: _flip(g, axes), kind=LINEAR, public=False)
+
+
+def _with_batch(x, shape):
+    """The new shape of all examples; -1 is worked out first, for a batch may be empty."""
+    if -1 in shape:
+        rest = math.prod(n for n in shape if n != -1)
+        shape = tuple(math.prod(x.shape[1:]) // rest if n == -1 and rest else n for n in shape)
+    return x.shape[:1] + shape
+
+
+def _broadcast_batch(x, shape):
+    return _broadcast_to(_reshape(x, x.shape[:1] + (1,) * (len(shape) + 1 - x.ndim) + x.shape[1:]), x.shape[:1] + tuple(shape))
 
 
 def inverse_order(axes):

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 from cgrad import printing
 from cgrad import core
-from cgrad.core import convert, engine, forward_mode, tensor
+from cgrad.core import batching, convert, engine, forward_mode, tensor
 from cgrad.ops import (  # noqa: F401
     activation, arithmetic, casting, compare, creation, einsum, elementwise, indexing, inplace, joining, matmul, methods, random, reduction, scan,
     shape, softmax, strided,
@@ -21,8 +21,9 @@ def _sum_to(g, target):
 engine.set_engine_functions(arithmetic.add.primitive.function, casting._cast, _sum_to)
 forward_mode.set_forward_functions(SimpleNamespace(
     add=arithmetic.add.primitive.function, broadcast_to=shape.broadcast_to, cast=casting._cast, zeros_like=creation.zeros_like, ones_like=creation.ones_like,
-    positive=casting._clone))
+    permute=shape._permute, positive=casting._clone))
+batching.set_batch_functions(SimpleNamespace(broadcast_to=shape.broadcast_to, reshape=shape._reshape, stack=joining._stack, unstack=joining._unstack))
 core.elementwise.set_converter(convert.tensor_from)
-core.inplace.set_inplace_helpers(casting._cast, strided.write_view)
+core.inplace.set_inplace_helpers(casting._cast, strided.write_view, shape.broadcast_to)
 tensor.set_item_access(indexing.getitem, indexing.setitem)
 tensor.set_printer(printing.text)

@@ -17,6 +17,7 @@ from cgrad.kernels.table cimport BOOL, INT64
 import numpy as np
 
 from cgrad.core.convert import tensor_from
+from cgrad.core.batching import any_batched
 from cgrad.core.inplace import check_inplace_target as check_target, write_inplace as write_result
 from cgrad.core.record import take_history
 
@@ -26,11 +27,15 @@ from cgrad.core.record import take_history
 cdef object recorded_get = None
 cdef object recorded_put = None
 cdef object recorded_write = None
+cdef object batched_get = None
+cdef object batched_set = None
 
 
-def set_recorded(getter, putter, writer):
-    """Tell what `get_entry` and `set_entry` call for a tensor that is being tracked."""
-    global recorded_get, recorded_put, recorded_write
+def set_recorded(getter, putter, writer, get_batched, set_batched):
+    """Tell what `get_entry` and `set_entry` call for a tensor that is being tracked, and for a key that differs within a batch."""
+    global recorded_get, recorded_put, recorded_write, batched_get, batched_set
+    batched_get = get_batched
+    batched_set = set_batched
     recorded_get = getter
     recorded_put = putter
     recorded_write = writer
@@ -87,9 +92,13 @@ def get_entry(Tensor x not None, object key):
     """
     if stale(x):
         refresh(x)
+    cdef Tensor out
     if x.flags & (REQUIRES_GRAD | SLOW) and wanted(x.flags):
-        return recorded_get(x, frozen(key))
-    return getitem(x, key)
+        return recorded_get(x, frozen(key)) if plain_key(key) or not any_batched(key) else batched_get(x, key)
+    out = basic_view(x, key)
+    if out is not None:
+        return out
+    return batched_get(x, key) if any_batched(key) else read(parse(x, key))
 
 
 cdef inline bint wanted(unsigned int flags) noexcept:
@@ -229,6 +238,10 @@ def set_entry(Tensor x not None, object key, object value):
         if stale(<Tensor> value):
             refresh(<Tensor> value)
         flags |= (<Tensor> value).flags
+    if not plain_key(key) and any_batched(key):
+        check_target(x, "setitem")
+        batched_set(x, key, value_for(x, value))
+        return
     if not (flags & (REQUIRES_GRAD | SLOW) and wanted(flags)):
         setitem(x, key, value)
         return
@@ -242,6 +255,11 @@ def set_entry(Tensor x not None, object key, object value):
     out = recorded_write(x, v, key)
     if out.node is not None:
         take_history(x, out, True)
+
+
+def rank_of_read(Tensor x not None, object key):
+    """The number of axes of ``x[key]``."""
+    return parse(x, key).rank
 
 
 def write_alias(Tensor x not None, Tensor value not None, object key):

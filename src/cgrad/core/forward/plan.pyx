@@ -12,7 +12,7 @@ from cgrad.core.dtype cimport ITEMSIZE, KIND, KIND_FLOAT, KIND_INT, dtype_object
 from cgrad.core.storage cimport Storage, new_storage
 from cgrad.core.element cimport item_of
 from cgrad.core.tensor cimport (
-    Tensor, cast_tensor, copy_into, copy_tensor, empty_tensor, scalar_tensor, shape_of, shape_text, strides_of, view_tensor,
+    Tensor, cast_tensor, copy_into, copy_tensor, empty_tensor, readable, scalar_tensor, shape_of, shape_text, strides_of, view_tensor,
     writable,
 )
 from cgrad.kernels.index cimport ADD, GET, SET, Mode, Walk, check_indices, count_true, index_offsets, mask_offsets, run_walk
@@ -61,6 +61,7 @@ cdef object read_part(object part):
         return scalar_tensor(bool(part), BOOL)
     if isinstance(part, Tensor):
         index = part
+        readable(index, "an index")
     elif isinstance(part, (np.ndarray, list, tuple, range)) or hasattr(part, "__array__"):
         if isinstance(part, (int, np.integer)):
             return operator.index(part)

@@ -4,6 +4,7 @@ from __future__ import annotations
 import math
 
 import cgrad as cg
+from cgrad.core.batching import is_batched
 from cgrad.core.forward.classes import count_ignored
 from cgrad.nn.functional.loss import check_same_shape, reduced
 from cgrad.ops.loss import binary_cross_entropy as _binary_cross_entropy
@@ -113,6 +114,8 @@ def _by_index(name, log_p, target, axis, weight, ignore_index, reduction, smooth
         return -loss.sum()
     if share is not None:
         return -loss.sum() / (cg.where(target == ignore_index, 0.0, share) if n_ignored else share).sum()
+    if n_ignored and is_batched(target):
+        return -loss.sum() / (target != ignore_index).sum()
     if n_ignored:
         return loss.sum() / (-(target.size - n_ignored) or math.nan)     # the mean of nothing is NaN
     return -loss.mean()
