@@ -8,12 +8,16 @@ from cpython.object cimport PyObject
 
 import numpy as np
 
-from cgrad.core.elementwise cimport as_tensor, compute, compute1, compute2, compute_number, is_number
+from cgrad.core.elementwise cimport Py_REFCNT, as_tensor, compute, compute1, compute2, compute_number, compute_over, is_number, is_spare
 from cgrad.core.primitive cimport MAX_INPUTS, Primitive, Rule, tuple_items
-from cgrad.core.record cimport attach, fresh_flags, record, wants_node
-from cgrad.core.tensor cimport N_OPERATORS, SLOW, TRACED, Tensor, VIEW, set_operators
+from cgrad.core.record cimport attach, fresh_flags, keeps, record, wants_node
+from cgrad.core.temporary cimport is_temporary
+from cgrad.core.tensor cimport N_OPERATORS, SLOW, TRACED, Tensor, VIEW, alias_tensor, set_operators
 
 from cgrad.core.primitive import set_rules
+
+cdef enum:
+    LARGE = 1 << 18         # elements from which it pays to find out whether an operand is a temporary
 
 cdef object slow_road = None       # forward_mode's interpreter
 
@@ -49,17 +53,23 @@ cdef object apply2(Primitive p, object a, object b):
             flags = (<Tensor>a).flags | (<Tensor>b).flags
             if flags & SLOW:
                 return slow_road(p, (a, b), ())
-            if (<Tensor>a).dtype_id == (<Tensor>b).dtype_id:
-                out = compute2(p, <Tensor>a, <Tensor>b)
-            else:
+            if (<Tensor>a).dtype_id != (<Tensor>b).dtype_id:
                 inputs[0] = <PyObject*>a
                 inputs[1] = <PyObject*>b
                 out = compute(p, inputs, 2)
+            elif (<Tensor>a).count < LARGE:
+                out = compute2(p, <Tensor>a, <Tensor>b)
+            else:
+                out = over_temporary(p, a, b)
+                if out is None:
+                    out = compute2(p, <Tensor>a, <Tensor>b)
         elif is_number(b):
             flags = (<Tensor>a).flags
             if flags & SLOW:
                 return slow_road(p, (a, b), ())
-            out = compute_number(p, <Tensor>a, b, False)
+            out = over_temporary(p, a, b) if (<Tensor>a).count >= LARGE else None
+            if out is None:
+                out = compute_number(p, <Tensor>a, b, False)
         else:
             return apply2(p, a, as_tensor(p, b))
     elif isinstance(b, Tensor):
@@ -68,7 +78,9 @@ cdef object apply2(Primitive p, object a, object b):
         flags = (<Tensor>b).flags
         if flags & SLOW:
             return slow_road(p, (a, b), ())
-        out = compute_number(p, <Tensor>b, a, True)
+        out = over_temporary(p, a, b) if (<Tensor>b).count >= LARGE else None
+        if out is None:
+            out = compute_number(p, <Tensor>b, a, True)
     else:
         return apply2(p, as_tensor(p, a), b)
     if flags & TRACED:
@@ -77,6 +89,20 @@ cdef object apply2(Primitive p, object a, object b):
         if wants_node(p, fresh_flags(inputs, 2) if flags & VIEW else flags, out):
             record(p, inputs, 2, out, None)
     return out
+
+
+cdef Tensor over_temporary(Primitive p, object a, object b):
+    """The result written over an operand that dies with this call and that the tape will not keep; None if there is none."""
+    cdef PyObject* inputs[2]
+    cdef int i
+    inputs[0] = <PyObject*>a
+    inputs[1] = <PyObject*>b
+    for i in range(2):       # without a reference of our own, which is_temporary would count
+        if Py_REFCNT(inputs[i]) == 1 and isinstance(<object>inputs[i], Tensor) and (<Tensor>inputs[i]).count >= LARGE \
+                and is_spare(<Tensor>inputs[i]) and not keeps(p, inputs, 2, i) and is_temporary(inputs[i]) \
+                and compute_over(p, inputs, 2, <Tensor>inputs[i]):
+            return alias_tensor(<Tensor>inputs[i])
+    return None
 
 
 cdef object apply_elementwise(Primitive p, tuple args):

@@ -5,6 +5,7 @@ cdef extern from "Python.h":
     Py_ssize_t Py_REFCNT(PyObject* x) nogil
 
 from cgrad.core.primitive cimport Primitive
+from cgrad.core.storage cimport BORROWED
 from cgrad.core.tensor cimport CONTIGUOUS, DUAL, Tensor, VIEW
 
 cdef enum:
@@ -20,5 +21,5 @@ cdef Tensor compute_number(Primitive p, Tensor x, object number, bint number_fir
 cdef Tensor compute(Primitive p, PyObject** inputs, int n)         # any mixture; at least one tensor
 cdef bint compute_over(Primitive p, PyObject** inputs, int n, Tensor out) except -1    # into the memory of an input; False: not possible
 cdef inline bint is_spare(Tensor x) noexcept:                      # nobody else sees the memory of x, whose own references the caller counts
-    return x.flags & (CONTIGUOUS | VIEW | DUAL) == CONTIGUOUS and Py_REFCNT(<PyObject*>x.storage) == 1 and not x.storage.readonly
+    return x.flags & (CONTIGUOUS | VIEW | DUAL) == CONTIGUOUS and Py_REFCNT(<PyObject*>x.storage) == 1 and x.storage.source != BORROWED
 cdef Py_ssize_t ONES[9]                                            # strides of contiguous operands

@@ -221,7 +221,7 @@ cdef class Run:
         cdef Tensor x = <Tensor>held
         if self.create_graph or (x.flags | g.flags) & LEVEL:
             return add_function(x, g)
-        if alone and x.flags & g.flags & CONTIGUOUS and Py_REFCNT(<PyObject*>x.storage) == 1 and x.base is None and not x.storage.readonly:
+        if alone and g.flags & CONTIGUOUS and is_spare(x):
             add_into(x, g)
             return x
         return compute2(add_primitive, x, g)
@@ -515,8 +515,7 @@ cdef int keep_gradient(Run run, Tensor x, Tensor g, bint take) except -1:
     if x.gradient is None:
         if run.create_graph:
             set_gradient(x, g)
-        elif take and g.flags & CONTIGUOUS and Py_REFCNT(<PyObject*>g.storage) == 1 and g.base is None and g.node is None and not g.storage.readonly \
-                and not g.flags & REQUIRES_GRAD:
+        elif take and is_spare(g) and not g.flags & REQUIRES_GRAD:
             x.gradient = g
         else:
             x.gradient = copy_tensor(g)

@@ -13,7 +13,7 @@ from cgrad.core.tape cimport (
     FEW_INPUTS, Node, Rest, grad_enabled, inside_op, is_tracked, new_node, node_rest, set_node_shape, track,
 )
 from cgrad.core.tensor cimport (
-    DERIVED, REQUIRES_GRAD, Tensor, VIEW, alias_tensor, become_view, refresh, shape_tuple, stale,
+    DERIVED, REQUIRES_GRAD, TRACED, Tensor, VIEW, alias_tensor, become_view, refresh, shape_tuple, stale,
 )
 from cgrad.kernels.table cimport FLOAT64
 
@@ -107,6 +107,19 @@ cdef inline int save_input(Node node, int i, object value) except -1:
         node.rest.saved[i - 2] = value
         node.rest.versions[i - 2] = version
     return 0
+
+
+cdef bint keeps(Primitive p, PyObject** inputs, int n, int i) noexcept:
+    """Whether a record of this call would keep input i."""
+    cdef int k
+    if not grad_enabled():
+        return False
+    if p.joint is not None or p.saves_all:
+        return True
+    for k in range(n):
+        if isinstance(<object>inputs[k], Tensor) and (<Tensor>inputs[k]).flags & TRACED and (p.saves[k] >> i) & 1:
+            return True
+    return False
 
 
 cdef unsigned int fresh_flags(PyObject** inputs, int n) except? 4096:

@@ -3,6 +3,11 @@
 cdef enum:
     TINY_BYTES = 64                        # blocks up to this size live inside the object
 
+cdef enum Source:
+    IN_OBJECT
+    CACHED
+    BORROWED                               # from an array, a memory map: others may see it
+
 cdef class Storage:
     cdef char* data
     cdef Py_ssize_t nbytes

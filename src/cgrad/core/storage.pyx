@@ -64,11 +64,6 @@ cdef enum:
     HUGE_BLOCK = 4 << 20
     HUGE_ALIGNMENT = 2 << 20
 
-cdef enum:
-    IN_OBJECT = 0
-    CACHED = 1
-    BORROWED = 2
-
 
 cdef struct Block:
     Block* next
