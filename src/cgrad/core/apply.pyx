@@ -222,28 +222,6 @@ def call(Primitive p, tuple operands, tuple options):
     return apply_general(p, operands + options)
 
 
-def make_door(function, dict renames):
-    """A function with other spellings of its keywords: a compiled closure that renames them if there are any."""
-    def door(*args, **kwargs):
-        if not kwargs:
-            return function(*args)
-        for key in kwargs:
-            if key in renames:
-                return function(*args, **renamed(function, renames, kwargs))
-        return function(*args, **kwargs)
-    return door
-
-
-def renamed(function, dict renames, dict kwargs):
-    out = {}
-    for key, value in kwargs.items():
-        name = renames.get(key, key)
-        if name in out or name != key and name in kwargs:
-            raise TypeError(f"{function.__name__}: {name!r} was given twice, the second time as {key!r}")
-        out[name] = value
-    return out
-
-
 # ---------------------------------------------------------------------- operators
 cdef list operator_primitives = [None] * N_OPERATORS
 cdef list operator_functions = [None] * N_OPERATORS

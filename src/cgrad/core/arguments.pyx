@@ -1,7 +1,7 @@
-"""Normalising what callers pass: axes, orders of axes, lengths.  Used by the op files, which hand only clean options on.
+"""Normalising what callers pass: tensors, axes, orders of axes, lengths.  Used by the op files, which hand only clean options on.
 
 Compiled because every call of a reduction or a change of shape goes through here: in Python it took longer than the operation on a
-small tensor.  Errors name the function, what was wrong and what would work.  Needs the GIL.  Next: ops/arguments.py.
+small tensor.  Errors name the function, what was wrong and what would work.  Needs the GIL.  Next: any op file, for instance ops/reduction.py.
 """
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
 
@@ -9,7 +9,40 @@ import operator
 
 from numpy.exceptions import AxisError
 
+from cgrad.core.dtype cimport KIND, KIND_FLOAT, default_float, dtype_object
 from cgrad.core.tensor cimport Tensor
+
+
+cdef object make_tensor = None
+
+
+def set_tensor_maker(function):
+    """Tell what makes a tensor of an array, a list or a number."""
+    global make_tensor
+    make_tensor = function
+
+
+def as_tensor(str name, x):
+    """`x` itself, or the tensor made from an array, a list or a number."""
+    if isinstance(x, Tensor):
+        return x
+    try:
+        return make_tensor(x)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{name}: cannot make a tensor of {type(x).__name__}: {error}") from None
+
+
+def as_floating(str name, x, dtype=None):
+    """`x` as a floating-point tensor: cast to `dtype` if given, else integers and bools to the default float."""
+    x = as_tensor(name, x)
+    if dtype is not None:
+        return cast(x, dtype)
+    return x if KIND[(<Tensor>x).dtype_id] == KIND_FLOAT else x.astype(dtype_object(default_float()))
+
+
+def cast(Tensor x not None, dtype):
+    """`x` with `dtype`; `x` itself if it has it already, or if `dtype` is None."""
+    return x if dtype is None or dtype_object(x.dtype_id) == dtype else x.astype(dtype)
 
 
 def whole_number(str name, str what, value):

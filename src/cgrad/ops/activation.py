@@ -6,7 +6,7 @@ from others after them.  Next: compare.py.
 import math
 
 from cgrad.ops import compare
-from cgrad.ops.arguments import as_floating
+from cgrad.core.arguments import as_floating
 from cgrad.ops.arithmetic import minimum, sign
 from cgrad.ops.define import ELEMENTWISE, define, public
 from cgrad.ops.elementwise import erf, exp, expm1, sigmoid, tanh

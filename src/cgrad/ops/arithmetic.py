@@ -6,7 +6,7 @@ import math
 
 from cgrad.core.dtype import float64
 from cgrad.ops import compare, elementwise
-from cgrad.ops.arguments import as_tensor
+from cgrad.core.arguments import as_tensor
 from cgrad.ops.creation import zeros_like
 from cgrad.ops.define import ELEMENTWISE, define, public
 

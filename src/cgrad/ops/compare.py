@@ -6,7 +6,7 @@ never by multiplication with a mask, so that an infinity or NaN that was not cho
 import math
 
 from cgrad.core.dtype import bool_
-from cgrad.ops.arguments import as_tensor
+from cgrad.core.arguments import as_tensor
 from cgrad.ops.define import ELEMENTWISE, NONDIFF, define, public
 
 

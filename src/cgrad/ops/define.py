@@ -10,6 +10,7 @@ import re
 
 from cgrad.core import apply
 from cgrad.core import primitive as core
+from cgrad.core.door import Door
 from cgrad.core.tensor import register_method
 from cgrad.ops import aliases, batching
 from cgrad.ops.op import Op
@@ -109,11 +110,9 @@ def public(function=None, *, method=True, name=None):
         return lambda f: public(f, method=method, name=name)
     parameters = _parameters(function)
     renames = {other: p for p in parameters for other in aliases.KEYWORDS.get(p, ()) if other not in parameters}
-    door = apply.make_door(function, renames)
+    door = Door(function, renames)
     door.__name__ = door.__qualname__ = name or function.__name__
-    door.__doc__ = function.__doc__
     door.__module__ = "cgrad"
-    door.__wrapped__ = function
     publish(name or function.__name__, door, method)
     return door
 

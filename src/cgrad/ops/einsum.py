@@ -7,7 +7,7 @@ import string
 
 import numpy as np
 
-from cgrad.ops.arguments import as_tensor
+from cgrad.core.arguments import as_tensor
 from cgrad.ops.creation import arange
 from cgrad.ops.define import public
 from cgrad.ops.matmul import _matmul

@@ -10,7 +10,7 @@ from cgrad.core import inplace as core
 from cgrad.core.forward import gather as along
 from cgrad.core.forward import index as forward
 from cgrad.core.tensor import Tensor, register_method
-from cgrad.ops.arguments import as_tensor, one_axis, whole_number
+from cgrad.core.arguments import as_tensor, one_axis, whole_number
 from cgrad.ops.batching import with_ndim
 from cgrad.ops.creation import arange, zeros_like
 from cgrad.ops.define import LINEAR, NONDIFF, define, public

@@ -11,7 +11,7 @@ from cgrad.core.forward_mode import highest_level
 from cgrad.core.tape import is_grad_enabled
 from cgrad.core.tensor import Tensor, register_method
 from cgrad.ops import activation, arithmetic, compare, elementwise
-from cgrad.ops.arguments import as_tensor
+from cgrad.core.arguments import as_tensor
 from cgrad.ops.batching import with_ndim
 from cgrad.ops.creation import zeros_like
 from cgrad.ops.define import LINEAR, define

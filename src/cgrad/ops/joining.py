@@ -11,7 +11,7 @@ import numpy as np
 from cgrad.core.convert import tensor_from
 from cgrad.core.forward import join as forward
 from cgrad.core.tensor import Tensor
-from cgrad.ops.arguments import as_tensor, one_axis, whole_number
+from cgrad.core.arguments import as_tensor, one_axis, whole_number
 from cgrad.ops.creation import zeros
 from cgrad.ops.define import LINEAR, define, joint, public
 from cgrad.ops.indexing import _getitem, take

@@ -6,7 +6,7 @@ import math
 
 from cgrad.core.forward import matmul as forward
 from cgrad.core.forward.shape import permute as permute_forward
-from cgrad.ops.arguments import as_tensor, one_axis, whole_number
+from cgrad.core.arguments import as_tensor, one_axis, whole_number
 from cgrad.ops.batching import with_ndim
 from cgrad.ops.define import BILINEAR, define, public
 from cgrad.ops.reduction import _sum

@@ -5,7 +5,7 @@ Next: wiring.py, which loads this file with the others.
 
 from cgrad.core import convert
 from cgrad.core.tensor import Tensor, register_method
-from cgrad.ops import creation, shape
+from cgrad.ops import creation
 
 
 def numpy(x, *, force=False):
@@ -152,5 +152,3 @@ for _function in (numpy, tolist, tobytes, new_tensor, __array__, __reduce_ex__, 
 for _name in ("zeros", "ones", "full", "empty"):
     register_method("new_" + _name, _new(_name))
 register_method("__dlpack_device__", convert.dlpack_device)
-register_method("T", property(lambda x: shape.permute_dims(x, tuple(range(x.ndim))[::-1]), doc="The tensor with its axes in reverse order."))
-register_method("mT", property(shape.matrix_transpose, doc="The tensor with its last two axes exchanged."))

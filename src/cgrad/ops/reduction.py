@@ -9,7 +9,7 @@ import math
 from cgrad.core.forward import reduce as forward
 from cgrad.core.tensor import Tensor
 from cgrad.ops import compare
-from cgrad.ops.arguments import (
+from cgrad.core.arguments import (
     as_floating, as_tensor, cast, kept_shape, one_axis, reduced_count, result_shape, several_axes,
 )
 from cgrad.ops.arithmetic import maximum, minimum

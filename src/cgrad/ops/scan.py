@@ -4,7 +4,7 @@ The slope of a running product is a linear recurrence, never a quotient, so that
 is a recurrence, so any order of derivative nests.  Next: matmul.py.
 """
 from cgrad.core.forward import scan as forward
-from cgrad.ops.arguments import as_tensor, cast, one_axis, whole_number
+from cgrad.core.arguments import as_tensor, cast, one_axis, whole_number
 from cgrad.ops.creation import ones_like, zeros_like
 from cgrad.ops.define import LINEAR, define, public
 from cgrad.ops.joining import concat

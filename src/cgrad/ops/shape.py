@@ -8,7 +8,7 @@ import math
 
 from cgrad.core.forward import shape as forward
 from cgrad.core.tensor import register_method
-from cgrad.ops.arguments import as_tensor, axis_order, one_axis, several_axes, shape_tuple
+from cgrad.core.arguments import as_tensor, axis_order, one_axis, several_axes, shape_tuple
 from cgrad.ops.define import LINEAR, define, public
 
 _reshape = define("reshape", forward=forward.reshape, inputs=("x",), options=("shape",),
@@ -636,10 +636,10 @@ def expand_dims(x, axis=0):
     (3, 1)
     """
     x = as_tensor("expand_dims", x)
-    axes = axis if isinstance(axis, (tuple, list)) else (axis,)
-    ndim = x.ndim + len(axes)
-    axes = sorted([one_axis("expand_dims", a, ndim) for a in axes])
-    return _expand_dims(x, tuple(axes))
+    if not isinstance(axis, (tuple, list)):
+        return _expand_dims(x, (one_axis("expand_dims", axis, x.ndim + 1),))
+    ndim = x.ndim + len(axis)
+    return _expand_dims(x, tuple(sorted([one_axis("expand_dims", a, ndim) for a in axis])))
 
 
 # ---------------------------------------------------------------------------------------------------------- broadcasting

@@ -8,7 +8,7 @@ import math
 
 from cgrad.core.forward import softmax as forward
 from cgrad.ops import compare
-from cgrad.ops.arguments import as_floating, one_axis, result_shape, several_axes
+from cgrad.core.arguments import as_floating, one_axis, result_shape, several_axes
 from cgrad.ops.define import define, public
 from cgrad.ops.elementwise import exp, sqrt
 from cgrad.ops.reduction import _max, _min, _sum, count_nonzero, kept

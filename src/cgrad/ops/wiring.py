@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 from cgrad import printing
 from cgrad import core
-from cgrad.core import batching, convert, engine, forward_mode, tensor
+from cgrad.core import arguments, batching, convert, engine, forward_mode, tensor
 from cgrad.ops import (  # noqa: F401
     activation, arithmetic, casting, compare, creation, einsum, elementwise, indexing, inplace, joining, matmul, methods, random, reduction, scan,
     shape, softmax, strided,
@@ -24,6 +24,7 @@ forward_mode.set_forward_functions(SimpleNamespace(
     permute=shape._permute, positive=casting._clone))
 batching.set_batch_functions(SimpleNamespace(broadcast_to=shape.broadcast_to, reshape=shape._reshape, stack=joining._stack, unstack=joining._unstack))
 core.elementwise.set_converter(convert.tensor_from)
+arguments.set_tensor_maker(creation.asarray)
 core.inplace.set_inplace_helpers(casting._cast, strided.write_view, shape.broadcast_to)
 tensor.set_item_access(indexing.getitem, indexing.setitem)
 tensor.set_printer(printing.text)

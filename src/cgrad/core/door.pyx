@@ -1,0 +1,93 @@
+"""Door: a public function that accepts other spellings of its keywords (``dim`` for ``axis``), for a few nanoseconds.
+
+A call goes on to the function behind it as it came, without a tuple or dict in between; a method of Tensor needs no bound
+method.  Only where a keyword is spelt otherwise is the tuple of names made anew.  Needs the GIL.  Next: ops/define.py, whose
+`public` makes doors.
+"""
+cimport cython
+from cpython.dict cimport PyDict_GetItem
+from cpython.object cimport PyObject, PyTypeObject
+from cpython.ref cimport Py_INCREF
+from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE, PyTuple_New, PyTuple_SET_ITEM
+
+cdef extern from "Python.h":
+    object PyMethod_New(object function, object self)
+    object PyObject_Vectorcall(object function, PyObject** args, size_t nargsf, PyObject* names)
+
+cdef extern from *:
+    """
+    static void cgrad_call_by_vector(PyTypeObject *type, Py_ssize_t offset) {
+        type->tp_vectorcall_offset = offset;
+        type->tp_call = PyVectorcall_Call;
+        type->tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR;
+        PyType_Modified(type);
+    }
+    """
+    void call_by_vector "cgrad_call_by_vector" (PyTypeObject* type, Py_ssize_t offset) noexcept
+
+ctypedef object (*vectorcall_t)(object self, PyObject** args, size_t nargsf, PyObject* names)
+
+
+@cython.final
+cdef class Door:
+    """A function and the other spellings of its keywords.
+
+    Parameters
+    ----------
+    function : callable
+    renames : dict of str to str
+        From another spelling to the function's own.
+    """
+
+    cdef vectorcall_t vectorcall
+    cdef object function
+    cdef dict renames
+    cdef dict __dict__
+
+    def __cinit__(self, function, dict renames):
+        self.vectorcall = enter
+        self.function = function
+        self.renames = renames
+        self.__wrapped__ = function
+        for name in ("__name__", "__qualname__", "__doc__", "__module__"):
+            setattr(self, name, getattr(function, name))
+
+    def __call__(self, *args, **kwargs):
+        return self.function(*args, **kwargs)        # what `callable` looks for; calls take the vector way, set below
+
+    def __get__(self, instance, owner):
+        return self if instance is None else PyMethod_New(self, instance)
+
+    def __reduce__(self):
+        return self.__qualname__
+
+    def __repr__(self):
+        return f"<function {self.__module__}.{self.__name__}>"
+
+
+cdef object enter(object self, PyObject** args, size_t nargsf, PyObject* names):
+    cdef Door door = <Door>self
+    cdef Py_ssize_t k
+    if names != NULL:
+        for k in range(PyTuple_GET_SIZE(<object>names)):
+            if PyDict_GetItem(door.renames, <object>PyTuple_GET_ITEM(<object>names, k)) != NULL:
+                renamed = own_names(door, <tuple>names)
+                return PyObject_Vectorcall(door.function, args, nargsf, <PyObject*>renamed)
+    return PyObject_Vectorcall(door.function, args, nargsf, names)
+
+
+cdef tuple own_names(Door door, tuple names):
+    """The keywords of a call in the function's own spelling."""
+    cdef tuple out = PyTuple_New(len(names))
+    cdef Py_ssize_t k
+    for k, name in enumerate(names):
+        own = door.renames.get(name, name)
+        if own is not name and (own in names or own in [door.renames.get(earlier) for earlier in names[:k]]):
+            raise TypeError(f"{door.__name__}: {own!r} was given twice, the second time as {name!r}")
+        Py_INCREF(own)
+        PyTuple_SET_ITEM(out, k, own)
+    return out
+
+
+cdef Door first = Door(len, {})
+call_by_vector(<PyTypeObject*>Door, <char*>&first.vectorcall - <char*><PyObject*>first)
