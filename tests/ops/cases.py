@@ -392,6 +392,24 @@ row("linear", lambda x, w, b=0.0: x @ w.T + b,
     [Sample(Draw((5, 3)), Draw((4, 3)), Draw((4,))), Sample(Draw((2, 5, 3)), Draw((4, 3)), Draw((4,))), Sample(Draw((3,)), Draw((4, 3)), Draw((4,))),
      Sample(Draw((2, 3)), Draw((4, 3))), Sample(Draw((2, 3)), Draw((3,)), Draw(())), Sample(Draw((0, 3)), Draw((4, 3)), Draw((4,)))])
 
+
+# ------------------------------------------------------------------------------------------------------------------ norms
+def _normalized(x, shape, weight=1.0, bias=0.0, eps=1e-5, centred=True):
+    axes = tuple(range(x.ndim - len(shape), x.ndim))
+    if centred:
+        x = x - x.mean(axes, keepdims=True)
+    return x / np.sqrt((x * x).mean(axes, keepdims=True) + eps) * weight + bias
+
+
+row("layer_norm", _normalized,
+    [Sample(Draw((3, 4)), (4,)), Sample(Draw((5, 7)), (7,), Draw((7,)), Draw((7,))), Sample(Draw((11, 2, 3)), (2, 3), Draw((2, 3)), Draw((2, 3))),
+     Sample(Draw((2, 35)), (35,), Draw((35,))), Sample(Draw((6,)), (6,), Draw((6,)), Draw((6,)), 0.5), Sample(Draw((0, 3)), (3,), Draw((3,)), Draw((3,)))],
+    function=cg.nn.functional.layer_norm, tolerance=10)
+row("rms_norm", lambda x, shape, weight=1.0, eps=1e-5: _normalized(x, shape, weight, 0.0, eps, False),
+    [Sample(Draw((3, 4)), (4,), eps=1e-5), Sample(Draw((11, 2, 3)), (2, 3), Draw((2, 3)), 0.1),
+     Sample(Draw((2, 35)), (35,), Draw((35,)), 1e-5), Sample(Draw((0, 3)), (3,), Draw((3,)), 1e-5)],
+    function=cg.nn.functional.rms_norm, tolerance=10)
+
 # --------------------------------------------------------------------------------------------------------------- indexing
 def _put(x, key, value):
     out = np.array(x)

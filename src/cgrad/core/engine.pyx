@@ -395,7 +395,10 @@ cdef int run_node(Run run, Node node, object g, bint spare) except -1:
     if p.joint is not None:
         n_options = len(p.option_names)
         needs = tuple([wanted_edge(run, node_edge(node, i)) for i in range(n)])
-        values = call_rule(p.joint, g, inputs, n, out, node.options, n_options, needs, None, None)
+        rule = p.joint
+        if rule.first_order is not None and not run.create_graph and not (isinstance(g, Tensor) and (<Tensor>g).flags & LEVEL):
+            rule = rule.first_order
+        values = call_rule(rule, g, inputs, n, out, node.options, n_options, needs, None, None)
         if not isinstance(values, (tuple, list)) or len(values) != n:
             raise RuntimeError(f"{p.name}: its rule must return a gradient for each of {n} inputs")
         for i in range(n):

@@ -57,6 +57,7 @@ cdef class Rule:
     cdef int fused_source[3]
     cdef int fused_index[3]
     cdef bint passes_gradient              # fused="g"
+    cdef Rule first_order                  # of a joint rule: the same in one pass, where nobody differentiates it; or None
 
 
 cdef class Primitive:

@@ -52,8 +52,8 @@ KINDS = {"elementwise": ELEMENTWISE, "linear": LINEAR, "bilinear": BILINEAR, "no
 RESULTS = {"same": SAME, "float": FLOATING, "bool": BOOLEAN}
 
 
-def make_rule(function, list arguments, Primitive fused=None, list fused_arguments=None, bint passes_gradient=False):
-    """A rule from its function and its arguments as (source, index) pairs."""
+def make_rule(function, list arguments, Primitive fused=None, list fused_arguments=None, bint passes_gradient=False, first_order=None):
+    """A rule from its function and its arguments as (source, index) pairs; `first_order` is a function of the same arguments."""
     cdef Rule rule = Rule.__new__(Rule)
     cdef int i, source, index
     if len(arguments) > MAX_ARGUMENTS:
@@ -69,6 +69,7 @@ def make_rule(function, list arguments, Primitive fused=None, list fused_argumen
         rule.names_out |= source == FROM_OUT
         rule.names_shapes |= source in (FROM_SHAPE, FROM_SHAPES, FROM_DTYPE)
     rule.passes_gradient = passes_gradient
+    rule.first_order = None if first_order is None else make_rule(first_order, arguments)
     rule.fused = fused
     if fused is not None:
         rule.n_fused = len(fused_arguments)

@@ -13,6 +13,7 @@ include "elementwise.pxi"
 include "reduce.pxi"
 include "matmul.pxi"
 include "rows.pxi"
+include "norm.pxi"
 
 cdef KernelTable kernels
 kernels.isa = b"avx2"
@@ -20,5 +21,6 @@ register_elementwise(&kernels)
 register_reduce(&kernels)
 register_matmul(&kernels)
 register_rows(&kernels)
+register_norm(&kernels)
 
 table = PyCapsule_New(&kernels, b"cgrad.kernels.table", NULL)

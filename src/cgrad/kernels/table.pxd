@@ -108,6 +108,20 @@ cdef struct RowTable:
     row_fold_t logsumexp[2]
 
 
+# Blocks of contiguous rows of n >= 1 elements, each set to a mean square of 1, after its mean was taken off if `centred`; w and b hold
+# n elements.  The gradients of w and b, n float64 each, are added to `sums`; `few`, 2 n elements, is zero before and after.  dx may be
+# NULL, or few and sums together.
+ctypedef void (*norm_forward_t)(const char* x, const char* w, const char* b, char* out, Py_ssize_t rows, Py_ssize_t n, double eps,
+                                bint centred) noexcept nogil
+ctypedef void (*norm_backward_t)(const char* g, const char* x, const char* w, char* dx, char* few, double* sums, Py_ssize_t rows,
+                                 Py_ssize_t n, double eps, bint centred) noexcept nogil
+
+
+cdef struct NormTable:
+    norm_forward_t forward[2]           # float32, float64
+    norm_backward_t backward[2]
+
+
 # What one ISA shell hands over.  Each .pxi fills its own part: register_elementwise(&table), register_reduce(&table), ...
 cdef struct KernelTable:
     const char* isa             # "baseline", "avx2", "avx512"
@@ -117,3 +131,4 @@ cdef struct KernelTable:
     ReduceTable reduce
     MatmulTable matmul
     RowTable rows
+    NormTable norm

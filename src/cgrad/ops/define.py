@@ -24,10 +24,14 @@ _FUSED = re.compile(r"(\w+)\(([\w, ]*)\)")
 
 
 class joint:
-    """One rule for all inputs: it returns a tuple (or list) of gradients."""
+    """One rule for all inputs: it returns a tuple (or list) of gradients.
 
-    def __init__(self, rule):
+    `fused`, if given, computes the same from the same arguments in one pass, for first order.
+    """
+
+    def __init__(self, rule, fused=None):
         self.rule = rule
+        self.fused = fused
 
 
 def define(name, *, vjp=None, kind=OTHER, jvp=None, batch=None, fused=None, kernel=None, forward=None, inputs=None, options=(), result=None,
@@ -79,7 +83,7 @@ def define(name, *, vjp=None, kind=OTHER, jvp=None, batch=None, fused=None, kern
         kernel = name
     entry = core.make_primitive(name, kind, inputs, options, kernel, result, forward, masked=bool(inputs) and inputs[0] == "condition")
     if isinstance(vjp, joint) or entry.n_inputs < 0 and vjp is not None:      # a list of tensors has one rule for all
-        rules, whole = [], _rule(entry, getattr(vjp, "rule", vjp), None)
+        rules, whole = [], _joint_rule(entry, vjp if isinstance(vjp, joint) else joint(vjp))
     else:
         rules, whole = _rules(entry, vjp, fused), None
     function = apply.finish_primitive(entry, rules, whole, None if jvp is None else _rule(entry, jvp, None), _batch_rule(entry, kind, batch), extended)
@@ -163,6 +167,11 @@ def _batch_rule(entry, kind, batch):
         return None
     names = [entry.input_names[0]] if entry.n_inputs < 0 else entry.input_names
     return core.make_rule(batching.with_shifted_axes(entry), [_source(entry, name) for name in (*names, *entry.option_names)])
+
+
+def _joint_rule(entry, vjp):
+    arguments = [_source(entry, name) for name in _parameters(vjp.rule)]
+    return core.make_rule(vjp.rule, arguments, first_order=vjp.fused)
 
 
 def _source(entry, name):

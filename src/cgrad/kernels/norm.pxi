@@ -1,0 +1,191 @@
+# Rows set to a mean of 0 and a variance of 1 (layer_norm), or to a mean square of 1 (rms_norm): forward and backward.
+#
+# Included by the ISA shells after reduce.pxi (sums of rows); norm.pyx hands over blocks of contiguous rows.  A row is fetched from
+# memory once: the further passes over it find it in L1.  Backward computes the moments again, which costs less than keeping them.
+# Sums along a row run in NORM_LANES accumulators of the row's dtype and are carried over into float64 after NORM_BLOCK elements.
+
+from cgrad.kernels.table cimport norm_backward_t, norm_forward_t
+
+cdef enum:
+    NORM_LANES = 32
+    NORM_BLOCK = 1024
+    NORM_GROUP = 8          # rows that are summed in their own dtype before float64 takes over
+
+
+cdef inline double sum_lanes(real* lanes) noexcept nogil:
+    cdef Py_ssize_t j
+    for j in range(16):
+        lanes[j] += lanes[j + 16]
+    for j in range(8):
+        lanes[j] += lanes[j + 8]
+    for j in range(4):
+        lanes[j] += lanes[j + 4]
+    return <double> ((lanes[0] + lanes[2]) + (lanes[1] + lanes[3]))
+
+
+cdef inline double rough_sum(const real* x, Py_ssize_t n) noexcept nogil:
+    cdef real lanes[NORM_LANES]
+    cdef double total = 0
+    cdef Py_ssize_t i = 0, j, stop
+    while i < n:
+        stop = min(n, i + NORM_BLOCK)
+        for j in range(NORM_LANES):
+            lanes[j] = 0
+        while i + NORM_LANES <= stop:
+            for j in range(NORM_LANES):
+                lanes[j] += x[i + j]
+            i += NORM_LANES
+        for j in range(stop - i):
+            lanes[j] += x[i + j]
+        i = stop
+        total += sum_lanes(lanes)
+    return total
+
+
+cdef inline void deviations(const real* x, Py_ssize_t n, real middle, double* total, double* square) noexcept nogil:
+    """sum(x - middle) and sum((x - middle)**2)"""
+    cdef real sums[NORM_LANES]
+    cdef real squares[NORM_LANES]
+    cdef Py_ssize_t i = 0, j, stop
+    cdef real d
+    total[0] = square[0] = 0
+    while i < n:
+        stop = min(n, i + NORM_BLOCK)
+        for j in range(NORM_LANES):
+            sums[j] = squares[j] = 0
+        while i + NORM_LANES <= stop:
+            for j in range(NORM_LANES):
+                d = x[i + j] - middle
+                sums[j] += d
+                squares[j] += d * d
+            i += NORM_LANES
+        for j in range(stop - i):
+            d = x[i + j] - middle
+            sums[j] += d
+            squares[j] += d * d
+        i = stop
+        total[0] += sum_lanes(sums)
+        square[0] += sum_lanes(squares)
+
+
+cdef double wide_deviations(const float* x, Py_ssize_t n, double middle, double* total) noexcept nogil:
+    """`deviations` in float64, for float32 rows whose squares overflow or vanish"""
+    cdef double square = 0, d
+    cdef Py_ssize_t i
+    total[0] = 0
+    for i in range(n):
+        d = x[i] - middle
+        total[0] += d
+        square += d * d
+    return square
+
+
+cdef inline real row_moments(const real* x, Py_ssize_t n, double eps, bint centred, real* mean, real* rest) noexcept nogil:
+    """1 / sqrt(variance + eps) of a row; mean + rest is its mean, a rounded value and what that lacks (0 and 0 if not centred)."""
+    cdef double total, square
+    mean[0] = <real> (rough_sum(x, n) / n) if centred else <real> 0
+    deviations(x, n, mean[0], &total, &square)
+    if real is float and not 1e-25 < square < 1e30:
+        if centred:
+            mean[0] = <real> (real_row(x, 1, n, False) / n)
+        square = wide_deviations(x, n, mean[0], &total)
+    total /= n
+    square /= n
+    rest[0] = <real> total if centred else <real> 0
+    if centred:
+        square -= total * total        # the corrected two-pass algorithm of Chan, Golub and LeVeque, 1983
+    return <real> (1.0 / libm.sqrt(square + eps))
+
+
+cdef void norm_forward(const real* x, const real* w, const real* b, real* out, Py_ssize_t rows, Py_ssize_t n, double eps,
+                       bint centred) noexcept nogil:
+    """(x - mean) / deviation * w + b"""
+    cdef Py_ssize_t row, i
+    cdef real mean, rest, scale
+    for row in range(rows):
+        scale = row_moments(x, n, eps, centred, &mean, &rest)
+        for i in range(n):
+            out[i] = ((x[i] - mean) - rest) * scale * w[i] + b[i]
+        x += n
+        out += n
+
+
+cdef inline void row_products(const real* g, const real* x, const real* w, Py_ssize_t n, real mean, real rest, real scale,
+                              double* total, double* product) noexcept nogil:
+    """sum(v) and sum(v * y) with v = g * w and y the normalised row"""
+    cdef real sums[NORM_LANES]
+    cdef real products[NORM_LANES]
+    cdef Py_ssize_t i = 0, j, stop
+    cdef real v
+    total[0] = product[0] = 0
+    while i < n:
+        stop = min(n, i + NORM_BLOCK)
+        for j in range(NORM_LANES):
+            sums[j] = products[j] = 0
+        while i + NORM_LANES <= stop:
+            for j in range(NORM_LANES):
+                v = g[i + j] * w[i + j]
+                sums[j] += v
+                products[j] += v * (((x[i + j] - mean) - rest) * scale)
+            i += NORM_LANES
+        for j in range(stop - i):
+            v = g[i + j] * w[i + j]
+            sums[j] += v
+            products[j] += v * (((x[i + j] - mean) - rest) * scale)
+        i = stop
+        total[0] += sum_lanes(sums)
+        product[0] += sum_lanes(products)
+
+
+cdef inline void row_gradient(const real* g, const real* x, const real* w, real* dx, Py_ssize_t n, real mean, real rest, real scale,
+                              bint centred) noexcept nogil:
+    """dx = (v - mean(v) - y * mean(v * y)) / deviation"""
+    cdef double total, product
+    cdef real middle, along
+    cdef Py_ssize_t i
+    row_products(g, x, w, n, mean, rest, scale, &total, &product)
+    middle = <real> (total / n) if centred else <real> 0
+    along = <real> (product / n)
+    for i in range(n):
+        dx[i] = (g[i] * w[i] - middle - ((x[i] - mean) - rest) * scale * along) * scale
+
+
+cdef inline void add_row(const real* g, const real* x, real* slopes, real* shifts, Py_ssize_t n, real mean, real rest,
+                         real scale) noexcept nogil:
+    """slopes += g * y, shifts += g"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        slopes[i] += g[i] * (((x[i] - mean) - rest) * scale)
+        shifts[i] += g[i]
+
+
+cdef inline void carry(real* few, double* sums, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(n):
+        sums[i] += few[i]
+        few[i] = 0
+
+
+cdef void norm_backward(const real* g, const real* x, const real* w, real* dx, real* few, double* sums, Py_ssize_t rows, Py_ssize_t n,
+                        double eps, bint centred) noexcept nogil:
+    """`row_gradient` of each row; g * y and, behind it, g are added to `sums`"""
+    cdef Py_ssize_t row
+    cdef real mean, rest, scale
+    for row in range(rows):
+        scale = row_moments(x, n, eps, centred, &mean, &rest)
+        if dx != NULL:
+            row_gradient(g, x, w, dx, n, mean, rest, scale, centred)
+            dx += n
+        if sums != NULL:
+            add_row(g, x, few, few + n, n, mean, rest, scale)
+            if row % NORM_GROUP == NORM_GROUP - 1 or row == rows - 1:
+                carry(few, sums, 2 * n)
+        g += n
+        x += n
+
+
+cdef void register_norm(KernelTable* kernels) noexcept nogil:
+    kernels.norm.forward[0] = <norm_forward_t> norm_forward[float]
+    kernels.norm.forward[1] = <norm_forward_t> norm_forward[double]
+    kernels.norm.backward[0] = <norm_backward_t> norm_backward[float]
+    kernels.norm.backward[1] = <norm_backward_t> norm_backward[double]
