@@ -69,14 +69,53 @@ class MLPInNumPy:
 
 class Layers(Seeded):
     """One layer, forward and backward, on a batch of 64 times 256."""
-    params = [["Linear", "ReLU", "GELU", "Tanh", "Sigmoid", "Dropout"]]
+    params = [["Linear", "ReLU", "GELU", "Tanh", "Sigmoid", "Dropout", "LayerNorm", "RMSNorm"]]
     param_names = ["layer"]
 
     def setup(self, layer):
         super().setup()
         make = require(f"nn.{layer}")
-        self.layer = make(256, 256) if layer == "Linear" else make()
+        self.layer = make(256, 256) if layer == "Linear" else make(256) if layer.endswith("Norm") else make()
         self.x = cg.tensor(np.random.default_rng(0).normal(size=(64, 256)).astype("float32"), requires_grad=True)
 
     def time_forward_backward(self, layer):
         self.layer(self.x).sum().backward()
+
+
+class LayerNorm(Seeded):
+    """Forward and backward with the gradients of input, weight and bias."""
+    params = [[(64, 256), (8192, 768)]]
+    param_names = ["shape"]
+
+    def setup(self, shape):
+        super().setup()
+        self.layer = require("nn.LayerNorm")(shape[1])
+        self.x = cg.tensor(np.random.default_rng(0).normal(size=shape).astype("float32"), requires_grad=True)
+        self.g = cg.ones(shape)
+
+    def time_forward(self, shape):
+        with cg.no_grad():
+            self.layer(self.x)
+
+    def time_forward_backward(self, shape):
+        cg.autograd.grad(self.layer(self.x), [self.x, self.layer.weight, self.layer.bias], self.g)
+
+
+class Embedding(Seeded):
+    """Rows picked at random from a table, and the gradient of the whole table."""
+    params = [[(1000, 64, 256), (50_000, 256, 8192)]]
+    param_names = ["rows, width, indices"]
+
+    def setup(self, sizes):
+        super().setup()
+        rows, width, count = sizes
+        self.layer = require("nn.Embedding")(rows, width)
+        self.index = cg.tensor(np.random.default_rng(0).integers(0, rows, count))
+        self.g = cg.ones((count, width))
+
+    def time_forward(self, sizes):
+        with cg.no_grad():
+            self.layer(self.index)
+
+    def time_forward_backward(self, sizes):
+        cg.autograd.grad(self.layer(self.index), [self.layer.weight], self.g)

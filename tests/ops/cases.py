@@ -463,6 +463,9 @@ for _name, _sum in (("scatter", False), ("scatter_add", True)):
 row("take", lambda x, indices, axis=None: np.take(x, indices, axis),
     [Sample(Draw((3, 4)), np.array([2, 0, 2]), axis=0), Sample(Draw((3, 4)), np.array([[1, -1]]), axis=1), Sample(Draw((3, 4)), np.array([11, 0])),
      Sample(Draw((3, 4)), 1, axis=0)])
+row("embedding", lambda index, weight, **options: weight[index],
+    [Sample(np.array([2, 0, 2]), Draw((3, 4))), Sample(np.array([[1], [4]]), Draw((5, 2)), padding_idx=None), Sample(np.array(1), Draw((2, 3))),
+     Sample(np.array([], int), Draw((2, 3)))], function=cg.nn.functional.embedding)
 row("index_select", lambda x, axis, index: np.take(x, index, axis), [Sample(Draw((3, 4)), 0, np.array([2, 0, 2])), Sample(Draw((3, 4)), -1, np.array([1]))])
 row("index_add", _added, [Sample(Draw((3, 4)), 0, np.array([2, 0, 2]), Draw((3, 4))), Sample(Draw((3, 4)), -1, np.array([1, 1]), Draw((1,)), alpha=0.5)])
 row("index_copy", lambda x, axis, index, source: _put(x, (slice(None),) * axis + (index,), source),

@@ -11,6 +11,7 @@ from cgrad.nn import functional, init, utils
 from cgrad.nn.activation import ELU, GELU, LeakyReLU, LogSoftmax, ReLU, Sigmoid, SiLU, Softmax, Softplus, Tanh
 from cgrad.nn.container import ModuleDict, ModuleList, Sequential
 from cgrad.nn.dropout import Dropout
+from cgrad.nn.embedding import Embedding
 from cgrad.nn.linear import Flatten, Identity, Linear, Unflatten
 from cgrad.nn.loss import (
     BCELoss, BCEWithLogitsLoss, CrossEntropyLoss, HuberLoss, KLDivLoss, L1Loss, MSELoss, NLLLoss, SmoothL1Loss,
@@ -20,7 +21,7 @@ from cgrad.nn.norm import LayerNorm, RMSNorm
 from cgrad.nn.parameter import Parameter
 
 __all__ = [
-    "BCELoss", "BCEWithLogitsLoss", "CrossEntropyLoss", "Dropout", "ELU", "Flatten", "GELU", "HuberLoss", "Identity", "KLDivLoss", "L1Loss",
+    "BCELoss", "BCEWithLogitsLoss", "CrossEntropyLoss", "Dropout", "ELU", "Embedding", "Flatten", "GELU", "HuberLoss", "Identity", "KLDivLoss", "L1Loss",
     "LayerNorm", "LeakyReLU", "Linear", "LogSoftmax", "MSELoss", "Module", "ModuleDict", "ModuleList", "NLLLoss", "Parameter", "RMSNorm", "ReLU", "Sequential",
     "SiLU", "Sigmoid", "SmoothL1Loss", "Softmax", "Softplus", "Tanh", "Unflatten", "functional", "init", "utils",
 ]
