@@ -297,6 +297,21 @@ def test_random_numbers():
     assert len(set(filled.ravel().tolist())) == 15
 
 
+def test_losses_of_each_example():
+    F, x = cg.nn.functional, t(4, 5, 6)
+    y = cg.tensor(RNG.integers(0, 6, (4, 5)))
+    y[0, 0] = y[2, 1] = -100
+    for loss in (F.cross_entropy, lambda x, y: F.cross_entropy(x, y, weight=x[0].abs() + 1, label_smoothing=0.1),
+                 lambda x, y: F.nll_loss(x, y, reduction="sum"), lambda x, y: F.binary_cross_entropy(cg.sigmoid(x[:, 0]), (y > 2).double())):
+        close(vmap(loss)(x, y), rows(loss, x, y))
+        close(vmap(grad(loss))(x, y), rows(grad(loss), x, y))
+    assert vmap(lambda y: F.one_hot(y, 6))(y.abs() % 6).shape == (4, 5, 6)
+    with pytest.raises(IndexError, match="class indices must lie"):
+        vmap(F.cross_entropy)(x, y + 5)
+    with pytest.raises(ValueError, match="must lie in"):
+        vmap(F.binary_cross_entropy)(x, x)
+
+
 # ------------------------------------------------------------------ what goes example by example, what is refused
 class Cube(cg.Op):
     def forward(self, x):

@@ -20,6 +20,8 @@ def flatten(tree):
     >>> unflatten(shape, ["x", "y", "z"])
     {'a': 'x', 'b': ['y', ('z',)]}
     """
+    if not isinstance(tree, (dict, list, tuple)):
+        return [tree], LEAF
     leaves = []
     return leaves, _take_apart(tree, leaves)
 
@@ -41,6 +43,8 @@ def unflatten(shape, leaves):
     ValueError
         If there are too few or too many leaves.
     """
+    if shape is LEAF and len(leaves) == 1:
+        return leaves[0]
     leaves = iter(leaves)
     try:
         tree = _put_together(shape, leaves)

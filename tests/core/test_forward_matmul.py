@@ -56,3 +56,16 @@ def test_dtypes_are_promoted():
 def test_errors(shapes, text):
     with pytest.raises(ValueError, match=text):
         matmul(tensor(np.zeros(shapes[0])), tensor(np.zeros(shapes[1])))
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_a_matrix_repeated_along_batch_axes(rows):
+    rng = np.random.default_rng(0)
+    x, y = rng.integers(-4, 5, (6, 5, rows, 3)).astype(float), rng.integers(-4, 5, (3, 4)).astype(float)
+    for batch in ((5,), (6, 5), (1, 5), (6, 1)):
+        for a in (x, x[:, ::-1], x[:1], x.transpose(1, 0, 2, 3).copy().transpose(1, 0, 2, 3)):
+            if batch[0] != 6 or a.shape[0] == 6:
+                repeated = np.broadcast_to(y, (*batch, 3, 4))
+                np.testing.assert_array_equal(np.asarray(matmul(tensor(a), tensor(repeated))), np.matmul(a, repeated))
+    only_outer = np.broadcast_to(np.arange(60.0).reshape(5, 3, 4), (6, 5, 3, 4))
+    np.testing.assert_array_equal(np.asarray(matmul(tensor(x), tensor(only_outer))), np.matmul(x, only_outer))

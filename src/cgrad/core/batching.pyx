@@ -127,6 +127,13 @@ def is_batched(x):
     return isinstance(x, Tensor) and bool((<Tensor>x).flags & BATCHED)
 
 
+def all_examples(Tensor x):
+    """The numbers that a tensor stands for, without levels: those of all examples of all batches.  For checks that read them."""
+    while x.flags & (DUAL | BATCHED):
+        x = x.extra["dual" if x.flags & DUAL else "batch"][1]
+    return x
+
+
 def any_batched(key):
     """Whether a tensor that stands for a batch is among the parts of an index."""
     for part in (key if isinstance(key, tuple) else (key,)):

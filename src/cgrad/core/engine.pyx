@@ -14,6 +14,7 @@ from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
+from cgrad.core.batching cimport is_batch, level_of, wrap
 from cgrad.core.dtype cimport ITEMSIZE, KIND, KIND_FLOAT, dtype_object
 from cgrad.core.element cimport no_leaf
 from cgrad.core.elementwise cimport ONES, SMALL, Py_REFCNT, compute, compute1, compute2, compute_over, is_spare
@@ -419,6 +420,8 @@ cdef int run_node(Run run, Node node, object g, bint spare) except -1:
             value = g
         elif not run.create_graph and rule.fused is not None and not (<Tensor>g).flags & LEVEL:
             value = fused(rule, <Tensor>g, inputs, out, spare and i == last and Py_REFCNT(<PyObject*>g) == references)
+        elif not run.create_graph and rule.fused is not None and aligned_batch(rule, <Tensor>g, inputs, out):
+            value = wrap(fused(rule, (<Tensor>g).extra["batch"][1], inputs, out, False), level_of(g))
         else:
             value = call_rule(rule, g, inputs, n, out, node.options, len(p.option_names), needs, None,
                               edge_facts(edge, node_edge_output(node, i)) if rule.names_own else None)
@@ -475,6 +478,20 @@ cdef Tensor fused(Rule rule, Tensor g, PyObject** inputs, object out, bint spare
     if rule.n_fused == 1:
         return compute1(rule.fused, <Tensor>operands[0])
     return compute(rule.fused, operands, rule.n_fused)
+
+
+cdef bint aligned_batch(Rule rule, Tensor g, PyObject** inputs, object out) except -1:
+    """Whether g stands for plain gradients that a fused rule can take all at once: no operand has more axes than one of them."""
+    cdef int i
+    cdef PyObject* x
+    if not is_batch(g) or (<Tensor>g.extra["batch"][1]).flags & LEVEL:
+        return False
+    for i in range(rule.n_fused):
+        if rule.fused_source[i] != FROM_GRADIENT:
+            x = <PyObject*>out if rule.fused_source[i] == FROM_OUT else inputs[rule.fused_index[i]]
+            if isinstance(<object>x, Tensor) and (<Tensor>x).rank > g.rank:
+                return False
+    return True
 
 
 cdef int run_custom(Run run, Node node, object g) except -1:

@@ -65,6 +65,19 @@ def inside(x):
     return ()
 
 
+def bottoms(tensors):
+    """The tensors that the graph knows: without tangents and the tangents themselves, and the values of batches."""
+    cdef list out = []
+    cdef list stack = list(tensors)
+    while stack:
+        x = stack.pop()
+        if (<Tensor?>x).flags & (DUAL | BATCHED):
+            stack.extend(inside(x))
+        else:
+            out.append(x)
+    return out
+
+
 def rebuilt(Tensor x, function):
     """The tensor with `function` applied to what it carries; without a level, to itself."""
     if x.flags & DUAL:
@@ -233,14 +246,14 @@ def gradients(tuple outputs, tuple seeds, inputs, bint retain, bint create, int 
     """
     cdef int level = 0
     cdef bint batch = False
+    if knows_no_level(outputs, seeds, inputs):
+        return engine.run_backward(outputs, seeds, inputs, retain, create)
     for x in (*outputs, *seeds, *inputs):
         while level_of(x) >= below:
             x = (<Tensor>x).extra["batch"][1]
         if level_of(x) > level:
             level = level_of(x)
             batch = is_batch(x)
-    if not level:
-        return engine.run_backward(outputs, seeds, list(inputs), retain, create)
     if batch:
         return gradients_of_batch(outputs, seeds, inputs, retain, create, level)
     values, tangents = [], []
@@ -266,6 +279,20 @@ def gradients(tuple outputs, tuple seeds, inputs, bint retain, bint create, int 
             g = beneath(level, lambda depth, g, t: make_dual(g, t, level), (g, t))
         out.append(g)
     return out
+
+
+cdef bint knows_no_level(tuple outputs, tuple seeds, inputs) except -1:
+    """Whether nothing carries a level, but seeds perhaps that of a batch."""
+    for x in outputs:
+        if (<Tensor?>x).flags & (DUAL | BATCHED):
+            return False
+    for x in inputs:
+        if (<Tensor?>x).flags & (DUAL | BATCHED):
+            return False
+    for x in seeds:
+        if is_dual(x):
+            return False
+    return True
 
 
 def gradients_of_batch(tuple outputs, tuple seeds, inputs, bint retain, bint create, int level):

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import operator
 
-from cgrad.core.forward_mode import inside, rebuilt
+from cgrad.core.forward_mode import bottoms, rebuilt
 from cgrad.core.graph import sources
 from cgrad.core.tensor import Tensor
 from cgrad.tree import flatten, unflatten
@@ -22,7 +22,7 @@ class Picked:
         self.numbers = [_argnum(name, n, len(args)) for n in ((argnums,) if self.single else argnums)]
         if len(set(self.numbers)) < len(self.numbers):
             raise ValueError(f"{name}: argnums {tuple(argnums)} name an argument twice")
-        self.tensors, self.shape = flatten([self.args[n] for n in self.numbers])
+        self.tensors, self.shape = flatten(args[self.numbers[0]] if self.single else [args[n] for n in self.numbers])
         for x in self.tensors:
             if not isinstance(x, Tensor):
                 raise TypeError(f"{name}: the arguments to differentiate must be tensors or trees of tensors, got {type(x).__name__} "
@@ -33,15 +33,15 @@ class Picked:
 
     def call(self, tensors):
         """The function's result with these tensors in the place of the picked ones."""
-        args = list(self.args)
-        for n, value in zip(self.numbers, unflatten(self.shape, tensors)):
-            args[n] = value
-        return self.function(*args, **self.kwargs)
+        trees = unflatten(self.shape, tensors)
+        for n, value in zip(self.numbers, [trees] if self.single else trees):
+            self.args[n] = value
+        return self.function(*self.args, **self.kwargs)
 
     def as_arguments(self, values):
         """A flat list of values in the shape of the picked arguments."""
         trees = unflatten(self.shape, values)
-        return trees[0] if self.single else tuple(trees)
+        return trees if self.single else tuple(trees)
 
 
 def _argnum(name, n, count):
@@ -55,29 +55,18 @@ def seen_from_outside(recording, inputs, tracked_inputs, results):
     """Whether derivatives of the results must be recorded, because something outside may differentiate them again."""
     if not recording:
         return False
-    if any(x.requires_grad for x in bottoms(inputs)):
+    if any([x.requires_grad for x in bottoms(inputs)]):
         return True
     leaves, _ = sources(bottoms(results), bottoms(tracked_inputs), 0, True)
     return bool(leaves)
-
-
-def bottoms(tensors):
-    """The tensors that the graph knows: without tangents and the tangents themselves, and the values of batches."""
-    out = []
-    stack = list(tensors)
-    while stack:
-        x = stack.pop()
-        carried = inside(x)
-        stack += carried
-        if not carried:
-            out.append(x)
-    return out
 
 
 def released(tree, keep):
     """The results without their graph, unless somebody outside still needs it."""
     if keep:
         return tree
+    if isinstance(tree, Tensor):
+        return _free(tree)
     leaves, shape = flatten(tree)
     return unflatten(shape, [_free(x) for x in leaves])
 

@@ -68,12 +68,13 @@ def _check_chunk(name, chunk_size):
 def _chunks(n, chunk_size, tensors):
     """(start, stop) of the unit vectors to send at once."""
     step = chunk_size or max(_BUDGET // max([1, *[x.size for x in tensors]]), 1)
-    return [(start, min(start + step, n)) for start in range(0, n, step)]
+    return [(start, min(start + step, n)) for start in range(0, n, step)] if step < n else [(0, n)] * (n > 0)
 
 
 def _units(x, start, stop):
     """The unit vectors number start to stop in the shape of x, along a new first axis."""
-    return eye(stop - start, x.size, k=start, dtype=x.dtype).reshape((stop - start, *x.shape))
+    rows = eye(stop - start, x.size, k=start, dtype=x.dtype)
+    return rows if x.ndim == 1 else rows.reshape((stop - start, *x.shape))
 
 
 def _by_rows(pulled, chunk_size):
@@ -104,10 +105,10 @@ def _rows_at_once(pulled, k, units):
 
 def _joined(parts, y, x):
     """The Jacobian of an output by an input from chunks of its rows."""
-    shape = tuple(y.shape) + tuple(x.shape)
     if not parts:
-        return zeros(shape, dtype=x.dtype)
-    return (parts[0] if len(parts) == 1 else concat(parts, 0)).reshape(shape)
+        return zeros(y.shape + x.shape, dtype=x.dtype)
+    rows = parts[0] if len(parts) == 1 else concat(parts, 0)
+    return rows if y.ndim == 1 else rows.reshape(y.shape + x.shape)
 
 
 def jacfwd(func, argnums=0, has_aux=False, *, chunk_size=None):

@@ -84,7 +84,7 @@ class Pullback:
             return [zeros_like(x) for x in self.picked.tensors]
         recording = swap_grad_enabled(True)
         try:
-            create = recording and (self.keep or any(g.requires_grad or is_dual(g) for _, g in pairs))
+            create = recording and (self.keep or any([g.requires_grad or is_dual(g) for _, g in pairs]))
             found = gradients(tuple([y for y, _ in pairs]), tuple([g for _, g in pairs]), self.inputs, True, create)
         finally:
             swap_grad_enabled(recording)

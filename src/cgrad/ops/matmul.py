@@ -34,6 +34,8 @@ def _matmul_y(g, x, shape_y):
         if len(shape_y) == 1:
             return g * x
         return _expand_dims(x, (1,)) * _expand_dims(g, (g.ndim - 1,))
+    if len(shape_y) == 1 and x.ndim == 2:
+        return _matmul(g, x)
     if len(shape_y) == 1:
         return _matmul(_reshape(g, (math.prod(g.shape),)), _rows(x))
     if len(shape_y) == 2:

@@ -7,8 +7,10 @@ from libc.stdint cimport int64_t
 from libc.string cimport memset
 
 from cgrad.core.dtype cimport ITEMSIZE, dtype_object
-from cgrad.core.tensor cimport BATCHED, Tensor, cast_tensor, contiguous_tensor, empty_tensor, shape_of, shape_text
+from cgrad.core.tensor cimport Tensor, cast_tensor, contiguous_tensor, empty_tensor, shape_of, shape_text
 from cgrad.kernels.table cimport FLOAT32, FLOAT64, INT64, MAX_DIMS, UINT8
+
+from cgrad.core.batching import all_examples
 
 ctypedef fused real:
     float
@@ -25,9 +27,7 @@ def count_ignored(str name, Tensor target not None, Py_ssize_t n_classes, int64_
     """How many class indices (of a batch: of all its examples) are `ignored`; IndexError if another one is not in [0, n_classes)."""
     cdef Py_ssize_t i, count = 0
     cdef const int64_t* t
-    while target.flags & BATCHED:
-        target = target.extra["batch"][1]
-    target = indices_of(name, target)
+    target = indices_of(name, all_examples(target))
     t = <const int64_t*>target.data
     for i in range(target.count):
         if t[i] == ignored:

@@ -34,6 +34,15 @@ cdef bint join_rows(int batch_axes, const Py_ssize_t* shape, const Py_ssize_t* s
     return True
 
 
+cdef bint one_matrix(int batch_axes, const Py_ssize_t* shape, const Py_ssize_t* strides) noexcept:
+    """Whether all batches are one matrix in memory, as broadcast_to and vmap repeat it."""
+    cdef int i
+    for i in range(batch_axes):
+        if shape[i] != 1 and strides[i] != 0:
+            return False
+    return True
+
+
 cdef void batch_offsets(int rank, const Py_ssize_t* batch, int own_rank, const Py_ssize_t* own_shape, const Py_ssize_t* own_strides,
                         Py_ssize_t count, Py_ssize_t* offsets) noexcept:
     """Element offset of each batch's matrix; axes that are missing or of extent 1 are broadcast."""
@@ -107,6 +116,8 @@ def matmul(Tensor x not None, Tensor y not None):
         refuse(x, y, f"the result would have {i} axes, at most {MAX_DIMS} are possible")
     out = empty_tensor(x.dtype_id, i, shape)
 
+    if one_matrix(y_batch, shape_of(y), strides_of(y)):
+        y_batch = 0
     if y_batch == 0 and n_batch > 1 and join_rows(x_batch, shape_of(x), strides_of(x), m, &x_row):
         m *= n_batch                       # one product with a tall x instead of many with the same y
         n_batch = 1

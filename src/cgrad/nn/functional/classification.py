@@ -4,7 +4,7 @@ from __future__ import annotations
 import math
 
 import cgrad as cg
-from cgrad.core.batching import is_batched
+from cgrad.core.batching import all_examples, is_batched
 from cgrad.core.forward.classes import count_ignored
 from cgrad.nn.functional.loss import check_same_shape, reduced
 from cgrad.ops.loss import binary_cross_entropy as _binary_cross_entropy
@@ -220,8 +220,9 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
     """
     name = "binary_cross_entropy"
     check_same_shape(name, input, target)
-    if input.size and not (input.min().item() >= 0.0 and input.max().item() <= 1.0):
-        raise ValueError(f"{name}: the input must lie in [0, 1], got values from {input.min().item()} to {input.max().item()}; "
+    every = all_examples(input)
+    if every.size and not (every.min().item() >= 0.0 and every.max().item() <= 1.0):
+        raise ValueError(f"{name}: the input must lie in [0, 1], got values from {every.min().item()} to {every.max().item()}; "
                          "use binary_cross_entropy_with_logits for logits")
     loss = _binary_cross_entropy(input, target)
     if weight is not None:

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import cgrad as cg
+from cgrad.core.batching import all_examples
 from cgrad.ops.linear import linear as _linear
 
 __all__ = ["linear", "one_hot"]
@@ -72,7 +73,8 @@ def one_hot(tensor, num_classes=-1):
     """
     if tensor.dtype.is_floating_point or tensor.dtype == cg.bool:
         raise TypeError(f"one_hot: class indices must be integers, got {tensor.dtype}")
-    low, high = (int(tensor.min().item()), int(tensor.max().item())) if tensor.size else (0, -1)
+    every = all_examples(tensor)
+    low, high = (int(every.min().item()), int(every.max().item())) if every.size else (0, -1)
     if num_classes == -1:
         if not tensor.size:
             raise ValueError("one_hot: the number of classes cannot be told from an empty tensor; pass num_classes")
