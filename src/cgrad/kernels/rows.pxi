@@ -25,15 +25,36 @@ cdef inline double sum_of_exp(const real* x, Py_ssize_t n, real shift) noexcept 
     return total
 
 
+cdef inline double rows_dot(const real* x, const real* y, Py_ssize_t n) noexcept nogil:
+    """sum(x * y), as real_row sums."""
+    cdef double lanes[SUM_LANES]
+    cdef double total
+    cdef Py_ssize_t i = 0, j
+    for j in range(SUM_LANES):
+        lanes[j] = 0
+    while i + SUM_LANES <= n:
+        for j in range(<Py_ssize_t> (SUM_LANES * sizeof(real) // LINE)):
+            fetch_ahead(<const char*> (x + i) + j * LINE)
+            fetch_ahead(<const char*> (y + i) + j * LINE)
+        for j in range(SUM_LANES):
+            lanes[j] = lanes[j] + <double> (x[i + j] * y[i + j])
+        i += SUM_LANES
+    total = real_row(<const double*> lanes, 1, SUM_LANES, False)
+    while i < n:
+        total += <double> (x[i] * y[i])
+        i += 1
+    return total
+
+
 cdef void rows_softmax(const real* x, const real* unused, real* out, Py_ssize_t n) noexcept nogil:
     cdef real largest = extreme_row(x, 1, n, x[0], True)
-    cdef real total
+    cdef real scale
     cdef Py_ssize_t i
     for i in range(n):
         out[i] = exp_(x[i] - largest)
-    total = <real> real_row(<const real*> out, 1, n, False)
+    scale = <real> (1 / real_row(<const real*> out, 1, n, False))       # a vector of divisions costs as much as the exponential
     for i in range(n):
-        out[i] = out[i] / total
+        out[i] = out[i] * scale
 
 
 cdef void rows_log_softmax(const real* x, const real* unused, real* out, Py_ssize_t n) noexcept nogil:
@@ -46,11 +67,8 @@ cdef void rows_log_softmax(const real* x, const real* unused, real* out, Py_ssiz
 
 cdef void rows_softmax_backward(const real* g, const real* y, real* out, Py_ssize_t n) noexcept nogil:
     """y * (g - sum(g * y))"""
-    cdef real total
+    cdef real total = <real> rows_dot(g, y, n)
     cdef Py_ssize_t i
-    for i in range(n):
-        out[i] = g[i] * y[i]
-    total = <real> real_row(<const real*> out, 1, n, False)
     for i in range(n):
         out[i] = y[i] * (g[i] - total)
 
