@@ -98,25 +98,32 @@ def points(name, dtype):
     whole = np.ldexp(rng.uniform(1, 2, n), rng.integers(info.minexp - 10, info.maxexp - 1, n))
     tiny = 10.0 ** rng.uniform(-12, 0, n)
     ordinary = rng.uniform(-10, 10, n)
+    edge = np.array([info.max, info.max / 1.5, info.max / 4, info.tiny, info.smallest_subnormal, info.tiny / 3])
     if name == "power":
-        x = np.concatenate([np.abs(ordinary), np.exp(rng.uniform(-top / 4, top / 4, n)), 1 + rng.uniform(-1e-3, 1e-3, n)])
-        return x, np.concatenate([ordinary[::-1], rng.uniform(-3, 3, n), rng.uniform(-1e4, 1e4, n)])
+        x = np.concatenate([np.abs(ordinary), np.exp(rng.uniform(-top / 4, top / 4, n)), 1 + rng.uniform(-1e-3, 1e-3, n), edge, edge, ordinary])
+        return x, np.concatenate([ordinary[::-1], rng.uniform(-3, 3, n), rng.uniform(-1e4, 1e4, n), np.full(6, 0.7), np.full(6, -0.7),
+                                  rng.integers(-9, 9, n)])
     if name == "hypot":
         return np.concatenate([ordinary, info.max / 4 * tiny, info.tiny * 8 * tiny]), np.concatenate([ordinary[::-1], info.max / 4 * tiny[::-1], info.tiny * 8 * tiny[::-1]])
     if name == "logaddexp":
         return np.concatenate([ordinary, rng.uniform(-top, top, n), rng.uniform(-1.7, 0.3, n)]), np.concatenate([ordinary[::-1], rng.uniform(-top, top, n), rng.uniform(-1.7, 0.3, n)])
-    if name in ("atan2", "divide"):
+    if name == "atan2":
+        y = np.concatenate([ordinary, tiny, -tiny, whole, 1e-3 * edge, np.repeat(edge, 6)])
+        return y, np.concatenate([ordinary[::-1], tiny[::-1], -ordinary, whole * rng.uniform(-3, 3, n), ordinary[:6], np.tile(edge, 6)])
+    if name == "divide":
         return np.concatenate([ordinary, tiny]), np.concatenate([ordinary[::-1], tiny[::-1]])
     if name == "addcmul":
         return np.abs(ordinary), np.abs(ordinary[::-1]), tiny
     if name in ("log", "log2", "log10", "sqrt", "rsqrt"):
         return (np.concatenate([np.abs(ordinary), tiny, whole, 1 + 1e-2 * tiny, 1 - 1e-2 * tiny]),)
     if name == "log1p":
-        return (np.concatenate([np.abs(ordinary), tiny, -0.999 * tiny, whole]),)
+        return (np.concatenate([np.abs(ordinary), tiny, -0.999 * tiny, whole, edge]),)
     if name == "acosh":
-        return (1 + np.concatenate([tiny, np.abs(ordinary), 1e6 * tiny]),)
+        return (1 + np.concatenate([tiny, np.abs(ordinary), 1e6 * tiny, whole, edge]),)
+    if name in ("atan", "asinh"):
+        return (np.concatenate([tiny, -ordinary, 0.4 + 0.1 * tiny, 2.4 + 0.1 * tiny, whole, -whole, edge]),)
     if name in ("asin", "acos", "atanh"):
-        return (np.concatenate([0.999 * tiny, -0.999 * tiny, rng.uniform(-0.999, 0.999, n)]),)
+        return (np.concatenate([0.999 * tiny, -0.999 * tiny, rng.uniform(-0.999, 0.999, n), 0.5 - 0.1 * tiny, 0.17 + 0.05 * tiny, 1 - tiny, edge[3:]]),)
     if name in ("sin", "cos", "tan"):
         x = np.concatenate([ordinary, tiny, rng.integers(1, 2000, n) * (math.pi / 2), 10.0 ** rng.uniform(2, 7 if dtype == np.float32 else 12, n)])
         return (np.concatenate([x, -x]),)

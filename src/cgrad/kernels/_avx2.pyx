@@ -8,6 +8,7 @@ from cpython.pycapsule cimport PyCapsule_New
 
 include "scalar.pxi"
 include "transcendental.pxi"
+include "inverse.pxi"
 include "activations.pxi"
 include "elementwise.pxi"
 include "reduce.pxi"

@@ -48,9 +48,9 @@ cdef inline real softplus_(real x) noexcept nogil:
     cdef double a = libm.fabs(<double>x), top = <double>x if x > 0 else <double>0
     if real is float:
         a = 300.0 if a > 300.0 else a
-        return <float>(top + log1p_core(exp_medium(-a), True))
+        return <float>(top + log1p_core(exp_medium(-a), 0, True))
     else:
-        return top + log1p_core(exp_[double](-a), False)
+        return top + log1p_core(exp_[double](-a), 0, False)
 
 
 cdef inline real logsigmoid_(real x) noexcept nogil:
@@ -60,7 +60,7 @@ cdef inline real logsigmoid_(real x) noexcept nogil:
 cdef inline real logaddexp_(real x, real y) noexcept nogil:
     cdef double a = maximum_(x, y), d = minimum_(x, y) - a
     d = 0.0 if x == y else d                     # inf - inf
-    return <real>(a + log1p_core(exp_[double](d), False))
+    return <real>(a + log1p_core(exp_[double](d), 0, False))
 
 
 cdef inline bint logaddexp_cancels(real x, real y) noexcept nogil:

@@ -1,4 +1,4 @@
-"""Loops over the formulas of scalar.pxi, transcendental.pxi and activations.pxi, one line each, and the table they are entered in.
+"""Loops over the formulas of scalar.pxi, transcendental.pxi, inverse.pxi and activations.pxi, one line each, and the table they are entered in.
 
 Owns: the one-axis loops (`loop_t`) of all elementwise kernels and casts.  Included by the ISA shells after the formulas.
 Rules: no GIL, no allocation, any strides; a result may coincide with an input.  To add a kernel: a formula, a loop line
@@ -454,15 +454,15 @@ cdef void enter_real(KernelTable* table, int dtype, real* tag) noexcept:
     put(table, dtype, b"sin", 1, 8, <loop_t>sin_loop[real])
     put(table, dtype, b"cos", 1, 8, <loop_t>cos_loop[real])
     put(table, dtype, b"tan", 1, 60, <loop_t>tan_loop[real])
-    put(table, dtype, b"asin", 1, 40, <loop_t>asin_loop[real])
-    put(table, dtype, b"acos", 1, 40, <loop_t>acos_loop[real])
-    put(table, dtype, b"atan", 1, 40, <loop_t>atan_loop[real])
+    put(table, dtype, b"asin", 1, 8, <loop_t>asin_loop[real])
+    put(table, dtype, b"acos", 1, 8, <loop_t>acos_loop[real])
+    put(table, dtype, b"atan", 1, 8, <loop_t>atan_loop[real])
     put(table, dtype, b"sinh", 1, 40, <loop_t>sinh_loop[real])
     put(table, dtype, b"cosh", 1, 40, <loop_t>cosh_loop[real])
     put(table, dtype, b"tanh", 1, 8, <loop_t>tanh_loop[real])
-    put(table, dtype, b"asinh", 1, 60, <loop_t>asinh_loop[real])
-    put(table, dtype, b"acosh", 1, 60, <loop_t>acosh_loop[real])
-    put(table, dtype, b"atanh", 1, 60, <loop_t>atanh_loop[real])
+    put(table, dtype, b"asinh", 1, 20, <loop_t>asinh_loop[real])
+    put(table, dtype, b"acosh", 1, 20, <loop_t>acosh_loop[real])
+    put(table, dtype, b"atanh", 1, 10, <loop_t>atanh_loop[real])
     put(table, dtype, b"sigmoid", 1, 7, <loop_t>sigmoid_loop[real])
     put(table, dtype, b"logsigmoid", 1, 14, <loop_t>logsigmoid_loop[real])
     put(table, dtype, b"softplus", 1, 14, <loop_t>softplus_loop[real])
@@ -477,7 +477,7 @@ cdef void enter_real(KernelTable* table, int dtype, real* tag) noexcept:
     put(table, dtype, b"round", 1, 1, <loop_t>round_loop[real])
     put(table, dtype, b"divide", 2, 2, <loop_t>divide_loop[real])
     put(table, dtype, b"power", 2, 40, <loop_t>power_loop[real])
-    put(table, dtype, b"atan2", 2, 60, <loop_t>atan2_loop[real])
+    put(table, dtype, b"atan2", 2, 30, <loop_t>atan2_loop[real])
     put(table, dtype, b"hypot", 2, 20, <loop_t>hypot_loop[real])
     put(table, dtype, b"copysign", 2, 1, <loop_t>copysign_loop[real])
     put(table, dtype, b"logaddexp", 2, 40, <loop_t>logaddexp_loop[real])

@@ -4,7 +4,7 @@
 # reduction tree and threads belong to reduce.pyx.  Everything is noexcept, nogil and allocates nothing.
 #
 # Compilers may not reorder floating-point sums, so each row keeps LANES independent accumulators in a small array, which gcc
-# and clang keep in vector registers: 0.06-0.10 ns per element from cache, above what memory delivers.  float32 accumulates in
+# and clang keep in vector registers: 0.04-0.10 ns per element from cache, above what memory delivers.  float32 accumulates in
 # float64 (0.1 ns as well, and the result is the correctly rounded sum in all but contrived cases); integers accumulate in
 # unsigned 64 bits, where wrapping round is defined.
 

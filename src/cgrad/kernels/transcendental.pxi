@@ -2,9 +2,9 @@
 
 Owns: their formulas, at most 2 ulp everywhere in both types.  Method: Cody and Waite's reduction to a short interval, a minimax
 polynomial (fitted here with Remez' algorithm, coefficients lowest first), and an exact scaling; every step is an addition, a
-multiplication or a choice, so the loops vectorise.  Functions that few programs spend time in call the C library in double.
+multiplication or a choice, so the loops vectorise.  Only trigonometric functions of huge arguments call the C library.
 A `medium` variant serves float32 results from double arithmetic: its error, 2**-28 or less, vanishes in the rounding to float.
-Rules as in scalar.pxi, which is included before.  Read next: activations.pxi.
+Rules as in scalar.pxi, which is included before.  Read next: inverse.pxi.
 """
 
 cdef extern from *:
@@ -64,6 +64,10 @@ cdef inline double poly6(double x, double a, double b, double c, double d, doubl
     return a + x * (b + x * (c + x * (d + x * (e + x * (f + x * g)))))
 
 
+cdef inline double poly7(double x, double a, double b, double c, double d, double e, double f, double g, double h) noexcept nogil:
+    return poly3[double](x, a, b, c, d) + x * x * x * x * poly3[double](x, e, f, g, h)
+
+
 cdef inline double poly8(double x, double a, double b, double c, double d, double e, double f, double g, double h, double i) noexcept nogil:
     return poly3(x, a, b, c, d) + x * x * x * x * poly4(x, e, f, g, h, i)
 
@@ -71,6 +75,11 @@ cdef inline double poly8(double x, double a, double b, double c, double d, doubl
 cdef inline double poly10(double x, double a, double b, double c, double d, double e, double f, double g, double h, double i,
                           double j, double k) noexcept nogil:
     return a + x * (b + x * (c + x * (d + x * (e + x * (f + x * (g + x * (h + x * (i + x * (j + x * k)))))))))
+
+
+cdef inline double poly11(double x, double a, double b, double c, double d, double e, double f, double g, double h, double i,
+                          double j, double k, double l) noexcept nogil:
+    return poly5[double](x, a, b, c, d, e, f) + x * x * x * x * x * x * poly5[double](x, g, h, i, j, k, l)
 
 
 # ---- exponentials: x = k ln 2 + r with |r| <= ln(2)/2, e**x = 2**k e**r ----
@@ -307,12 +316,12 @@ cdef inline real log10_(real x) noexcept nogil:
     return log_special(x, <real>log_scaled(x, 0.4342944819032518, 1.098319650216765e-17, 0.3010299956640665, -8.532344317057107e-14))
 
 
-cdef inline double log1p_core(double x, bint medium) noexcept nogil:
-    """log(1 + x) for -1 < x < inf; the sign of zero is lost."""
-    cdef double u = 1 + x, c = sum_error(1, x, u), k, f, high, low
+cdef inline double log1p_core(double x, double x_low, bint medium) noexcept nogil:
+    """log(1 + x + x_low) for -1 < x < inf; the sign of zero is lost."""
+    cdef double u = 1 + x, c = sum_error(1, x, u) + x_low, k, f, high, low
     cdef uint64_t e
     high = log_reduce(u, &k, &e)
-    c = c * bits_double((2046 - e) << 52)        # what u lost, scaled like f by 2**-k
+    c = 0.5 * c * bits_double((2047 - e) << 52)  # what u lost, scaled like f by 2**-k
     f = high + c
     low = c - (f - high)
     if medium:
@@ -321,7 +330,7 @@ cdef inline double log1p_core(double x, bint medium) noexcept nogil:
 
 
 cdef inline real log1p_(real x) noexcept nogil:
-    cdef real y = <real>log1p_core(x, real is float)
+    cdef real y = <real>log1p_core(x, 0, real is float)
     cdef real other = <real>libm.NAN if x < -1 else x
     other = -<real>libm.INFINITY if x == -1 else other
     return copysign_(y, x) if (x > -1) & (x < <real>libm.INFINITY) else other
@@ -366,21 +375,63 @@ cdef inline double exp2_medium(double x) noexcept nogil:
                                   0.00134003294137905, 0.00015476455001076802)) * two_power(t)
 
 
+cdef inline double log_pair(double x, double* low) noexcept nogil:
+    """log(x) for a positive x, to 2**-65: its rounding error is in low[0].
+
+    As log_rest, by s = f / (2 + f): log(1 + f) = s (2 + z (2/3 + z Q(z))), z = s^2, with s, z and the sums as pairs of doubles.
+    """
+    cdef double k, f, d, r, s, s_low, z, z_low, a, b, b_low, c, c_low, e, e_low, h, p, out
+    cdef uint64_t exponent
+    f = log_reduce(x * 18014398509481984.0 if x < 2.2250738585072014e-308 else x, &k, &exponent)
+    k = k - 54 if x < 2.2250738585072014e-308 else k
+    d = 2 + f
+    r = 1 / d
+    s = f * r
+    p = s * d
+    s_low = ((f - p) - product_error(s, d, p) - s * sum_error(2, f, d)) * r
+    z = s * s
+    z_low = product_error(s, s, z) + 2 * s * s_low
+    a = z * poly7(z, 0.3999999999999998, 0.2857142857144511, 0.2222222221753643, 0.1818181887031922, 0.15384556870644006,
+                  0.13336317434538794, 0.11674818155255798, 0.11989016369483454)
+    b = 0.6666666666666666 + a
+    b_low = ((0.6666666666666666 - b) + a) + 3.700743415417188e-17
+    c = z * b
+    c_low = product_error(z, b, c) + (z * b_low + z_low * b)
+    e = 2 + c
+    e_low = ((2 - e) + c) + c_low
+    p = s * e
+    h = k * 0.6931471805601177                   # 40 bits of ln 2: no rounding
+    out = h + p
+    low[0] = sum_error(h, p, out) + (product_error(s, e, p) + (s * e_low + s_low * e) - k * 1.7239444525614835e-13)
+    return out
+
+
+cdef inline double power_magnitude(double a, double y) noexcept nogil:
+    """a**y for a >= 0 (wrong for 1**inf, and where y = 0 and a is 0 or infinity)."""
+    cdef double l_low, l = log_pair(a, &l_low), p, p_low, t, low
+    l = -libm.INFINITY if a == 0 else l
+    l = l if a < libm.INFINITY else a            # infinity and NaN are their own logarithms
+    p = y * l
+    p_low = product_error(y, l, p) + y * l_low
+    p_low = p_low if (p > -746.0) & (p < 710.0) & (libm.fabs(y) < 1e290) else 0.0
+    p = 710.0 if p > 710.0 else p
+    p = -746.0 if p < -746.0 else p
+    p = exp_parts(p, p_low, &t, &low)
+    return two_scale(p + low, t)
+
+
 cdef inline real power_(real x, real y) noexcept nogil:
     """As C's pow."""
-    cdef double a, out
-    cdef bint whole, odd
+    cdef double out
+    cdef real half = y * <real>0.5
+    cdef bint whole = round_(y) == y, odd = whole & (round_(half) != half)
     if real is float:
-        a = libm.fabs(<double>x)
-        out = exp2_medium(y * log2_(a))
-        whole = libm.rintf(y) == y
-        odd = whole & (libm.rintf(y * <float>0.5) != y * <float>0.5)
-        out = <double>libm.NAN if (x < 0) & (x > -<float>libm.INFINITY) & (not whole) else out
-        out = -out if odd & ((float_bits(x) >> 31) != 0) else out
-        out = 1.0 if (y == 0) | (x == 1) | ((x == -1) & (libm.fabsf(y) == <float>libm.INFINITY)) else out
-        return <float>out
+        out = exp2_medium(y * log2_(libm.fabs(<double>x)))
     else:
-        return libm.pow(x, y)
+        out = power_magnitude(libm.fabs(x), y)
+    out = <double>libm.NAN if (x < 0) & (x > -<real>libm.INFINITY) & (not whole) else out
+    out = -out if odd & (copysign_(<real>1, x) < 0) else out
+    return <real>(1.0 if (y == 0) | (x == 1) | ((x == -1) & (absolute_(y) == <real>libm.INFINITY)) else out)
 
 
 cdef inline real hypot_(real x, real y) noexcept nogil:
@@ -511,22 +562,6 @@ cdef inline real tan_library(real x) noexcept nogil:
     return <real>libm.tan(x)
 
 
-cdef inline real asin_(real x) noexcept nogil:
-    return <real>libm.asin(x)
-
-
-cdef inline real acos_(real x) noexcept nogil:
-    return <real>libm.acos(x)
-
-
-cdef inline real atan_(real x) noexcept nogil:
-    return <real>libm.atan(x)
-
-
-cdef inline real atan2_(real y, real x) noexcept nogil:
-    return <real>libm.atan2(y, x)
-
-
 # ---- hyperbolic ----
 
 cdef inline double sinh_small(double x) noexcept nogil:
@@ -574,15 +609,3 @@ cdef inline real tanh_(real x) noexcept nogil:
     q = m / d
     # One step of correction for the roundings of m and d; 1/d is needed to a few percent only.
     return copysign_(q + (low - q * ((<real>2 - d) + m + low)) * (<real>1.457 - <real>0.5 * d), x)
-
-
-cdef inline real asinh_(real x) noexcept nogil:
-    return <real>libm.asinh(x)
-
-
-cdef inline real acosh_(real x) noexcept nogil:
-    return <real>libm.acosh(x)
-
-
-cdef inline real atanh_(real x) noexcept nogil:
-    return <real>libm.atanh(x)
