@@ -118,15 +118,17 @@ cdef object write_batch(Tensor x, Tensor out):
     """Write a result inside vmap: into the values of all examples."""
     cdef int level = level_of(x)
     cdef Tensor values, target
-    if out.flags & DUAL:
-        target = x
-        if is_batch(x):
+    if out.flags & DUAL and x.extra is not None:
+        # The memory is written as ever, but what x stands for from now on is the result: rules may have kept what it was.
+        target = x.extra.get("memory")
+        if target is None and is_batch(x):
             target = wrap(x.extra["batch"][1], level)
-        elif level == level_of(out):
+        elif target is None and level == level_of(out):
             target = x.extra["dual"][1]
-        if target is not x:
+        if target is not None:
             write_through(target, out.extra["dual"][1])
-            set_extra(x, "dual", (level_of(out), target, out.extra["dual"][2]))
+            set_extra(x, "memory", target)
+            set_extra(x, "dual", out.extra["dual"])
             x.flags |= DUAL | (out.flags & REQUIRES_GRAD)
             return x
     if not is_batch(x) or level_of(out) > level:

@@ -30,7 +30,7 @@ cdef class Tensor:
     cdef Node node                         # None for a leaf
     cdef Tensor base                       # of a view: the tensor that it, or its base in turn, is a view of
     cdef object gradient                   # .grad
-    cdef object extra                      # None, or a dict of rare things: "dual", "batch", "hooks", "retains"
+    cdef object extra                      # None, or a dict of rare things: "dual", "batch", "memory", "hooks", "retains"
     cdef Py_ssize_t inline_dims[2 * INLINE_DIMS]
     cdef object __weakref__
 
