@@ -520,3 +520,56 @@ def test_gradients_in_a_batch_through_one_graph():
         cg.autograd.grad(x.sum(), x, is_grads_batched=True)
     with pytest.raises(RuntimeError, match="shape"):
         cg.autograd.grad(x * w, x, t(3), is_grads_batched=True)
+
+
+# ------------------------------------------------------------------ every nesting against loops
+def loop(function):
+    """What vmap(function) stands for."""
+    return lambda *xs: cg.stack([function(*[x[i] for x in xs]) for i in range(xs[0].shape[0])])
+
+
+M, C, AT = cg.tensor(RNG.uniform(0.3, 1.7, (3, 3))), cg.tensor(RNG.uniform(0.3, 1.7, 3)), cg.tensor([2, 0, 0])
+FUNCTIONS = [
+    lambda x: cg.tanh(M @ x), lambda x: cg.softmax(x, 0) * x, lambda x: x.prod() * x, lambda x: cg.cumulative_prod(x, 0), lambda x: x[AT] * x,
+    lambda x: cg.where(x > 1, x * x, x.sin()), lambda x: cg.stack([x.sum(), x.max(), x.var()]), lambda x: cg.concat([x[1:], x[:1]]) * C, lambda x: cg.outer(x, x) @ C,
+    lambda x: cg.einsum("i,ij,j->j", x, M, x), lambda x: cg.index_put(x, 1, x[0] * x[2]), lambda x: cg.nn.functional.linear(x, M * x.sum(), x),
+    lambda x: cg.nn.functional.layer_norm(x, (3,), C, x), lambda x: x.clone().mul_(x).sin_(), lambda x: cg.scatter_add(x, 0, AT, x * C), lambda x: cg.vector_norm(x) * C]
+NESTINGS = {
+    "vmap": lambda m, f, s, x, X: m(f)(X),
+    "vmap grad": lambda m, f, s, x, X: m(grad(s))(X),
+    "vmap jacrev": lambda m, f, s, x, X: m(jacrev(f))(X),
+    "vmap jacfwd": lambda m, f, s, x, X: m(jacfwd(f))(X),
+    "vmap hessian": lambda m, f, s, x, X: m(hessian(s))(X),
+    "vmap jacfwd jacrev": lambda m, f, s, x, X: m(jacfwd(jacrev(s)))(X),
+    "vmap jvp": lambda m, f, s, x, X: m(lambda x: jvp(f, (x,), (C,))[1])(X),
+    "vmap jvp grad": lambda m, f, s, x, X: m(lambda x: jvp(grad(s), (x,), (x,))[1])(X),
+    "vmap hvp": lambda m, f, s, x, X: m(lambda x: hvp(s, (x,), (C,))[1])(X),
+    "vmap grad grad": lambda m, f, s, x, X: m(grad(lambda x: grad(s)(x).sum()))(X),
+    "vmap vjp, shared input": lambda m, f, s, x, X: m(lambda v: vjp(f, x)[1](v))(X),
+    "vmap of a pullback": lambda m, f, s, x, X: m(vjp(f, x)[1])(X),
+    "vmap jvp, shared input": lambda m, f, s, x, X: m(lambda v: jvp(f, (x,), (v,))[1])(X),
+    "vmap grad, shared input": lambda m, f, s, x, X: m(lambda a: grad(lambda w: (f(w) * a).sum())(x))(X),
+    "vmap jacfwd, shared input": lambda m, f, s, x, X: m(lambda a: jacfwd(lambda y: f(y) * a)(x))(X),
+    "grad vmap": lambda m, f, s, x, X: grad(lambda X: (m(f)(X) ** 2).sum())(X),
+    "grad vmap grad": lambda m, f, s, x, X: grad(lambda X: m(grad(s))(X).sum())(X),
+    "jvp vmap": lambda m, f, s, x, X: jvp(m(f), (X,), (X.flip(0),))[1],
+    "jvp vmap jvp": lambda m, f, s, x, X: jvp(lambda x: m(lambda v: jvp(lambda z: f(z * x), (v,), (x,))[1])(X), (x,), (C,))[1],
+    "jacrev vmap": lambda m, f, s, x, X: jacrev(m(f))(X),
+    "jacfwd vmap": lambda m, f, s, x, X: jacfwd(m(f))(X),
+    "vmap vmap": lambda m, f, s, x, X: m(lambda a: m(lambda b: f(a * b))(X))(X),
+    "vmap vmap grad": lambda m, f, s, x, X: m(lambda a: m(grad(lambda b: s(a * b)))(X))(X),
+    "vmap grad vmap": lambda m, f, s, x, X: m(grad(lambda a: m(lambda b: f(a * b))(X).sum()))(X),
+    "vmap vjp vmap": lambda m, f, s, x, X: m(lambda a: vjp(lambda w: m(lambda b: f(w * b))(X), a)[1](X))(X),
+    "vmap vmap jvp jvp": lambda m, f, s, x, X: m(lambda v: m(lambda u: jvp(lambda y: jvp(f, (y,), (u,))[1], (x,), (v,))[1])(X))(X),
+}
+
+
+@pytest.mark.parametrize("nesting", NESTINGS)
+def test_nestings(nesting):
+    rng = np.random.default_rng(0)
+    for k, f in enumerate(FUNCTIONS):
+        x, X = cg.tensor(rng.uniform(0.3, 1.7, 3)), cg.tensor(rng.uniform(0.3, 1.7, (2, 3)))
+        s = lambda x, f=f: (f(x) * C).sum()
+        got, want = [NESTINGS[nesting](m, f, s, x, X) for m in (vmap, loop)]
+        assert got.shape == want.shape
+        np.testing.assert_allclose(np.asarray(got.detach()), np.asarray(want.detach()), rtol=1e-8, atol=1e-10, err_msg=f"{nesting}, function {k}")
