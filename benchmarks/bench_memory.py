@@ -1,0 +1,63 @@
+"""Memory: what the allocator saves, what stays behind, what a training step needs at its peak."""
+import numpy as np
+
+import cgrad as cg
+
+from .common import tensors
+
+
+class Reuse:
+    """Results of `size` float32, whose blocks are there already, are new from the system, or are given by the caller."""
+    params = [[100_000, 4_000_000], ["kept", "new", "numpy"]]
+    param_names = ["size", "block"]
+
+    def setup(self, size, block):
+        self.x, self.y = tensors(2, size)
+        if block == "numpy":
+            self.x, self.y = self.x.numpy(), self.y.numpy()
+        self.limit = cg.memory.set_limit(0) if block == "new" else None
+
+    def teardown(self, size, block):
+        if self.limit is not None:
+            cg.memory.set_limit(self.limit)
+
+    def time_add(self, size, block):
+        self.x + self.y
+
+    def time_expression(self, size, block):
+        """Three of the four inner results die in the next operation."""
+        self.x * self.y + self.x * 2.0 - self.y
+
+
+class Peak:
+    """Peak of what tensors hold during a step of a network, in multiples of its parameters."""
+    params = [[64, 512]]
+    param_names = ["width"]
+    unit = "x"
+
+    def track_step(self, width):
+        nn = cg.nn
+        model = nn.Sequential(nn.Linear(width, width), nn.Tanh(), nn.Linear(width, width), nn.Tanh(), nn.Linear(width, 1))
+        optimizer = cg.optim.SGD(model.parameters(), lr=0.01)
+        x = cg.tensor(np.ones((32, width), "float32"))
+        for _ in range(2):
+            cg.memory.reset_peak()
+            optimizer.zero_grad()
+            model(x).sum().backward()
+            optimizer.step()
+        return cg.memory.stats()["peak_bytes"] / sum(p.nbytes for p in model.parameters())
+
+    track_step.unit = "x"
+
+
+class AfterUse:
+    """Bytes that stay live after a graph was used and dropped: none."""
+
+    def track_left(self):
+        (x,) = tensors(1, 100_000, requires_grad=True)
+        before = cg.memory.stats()["live_bytes"]
+        (x * x).exp().sum().backward()
+        x.grad = None
+        return cg.memory.stats()["live_bytes"] - before
+
+    track_left.unit = "bytes"
