@@ -69,7 +69,10 @@ def set_limit(limit):
     >>> before = cg.memory.set_limit(0)
     >>> _ = cg.memory.set_limit(before)
     """
-    return memory_set_limit(limit)
+    before = memory_set_limit(limit)
+    tape.limit_pool(limit)
+    tensor.limit_pool(limit)
+    return before
 
 
 def reset_peak():

@@ -5,6 +5,9 @@ import sys
 import textwrap
 
 import numpy as np
+import os
+import threading
+
 import pytest
 
 import cgrad as cg
@@ -122,3 +125,65 @@ def test_a_forked_child_computes():
     """
     out = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=60)
     assert out.stdout.strip() == "done", out.stderr
+
+
+def resident():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def deep(length):
+    x = y = cg.tensor(1.0, requires_grad=True)
+    for _ in range(length):
+        y = y * 1.0
+    y.backward()
+    return float(x.grad)
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="resident memory is read from /proc")
+def test_dead_nodes_are_kept_for_the_next_graph_until_trimmed():
+    deep(1000)
+    cg.memory.trim()
+    before = resident()
+    assert deep(300_000) == 1.0
+    kept = resident()
+    assert kept - before > 300_000 * 150          # the nodes wait for the next graph
+    assert deep(300_000) == 1.0
+    assert resident() - kept < 300_000 * 50       # which takes them
+    cg.memory.trim()
+    assert resident() - before < 300_000 * 50
+
+
+def test_a_limit_of_nothing_keeps_nothing():
+    before = cg.memory.set_limit(0)
+    try:
+        assert deep(1000) == 1.0
+        x = cg.ones(1 << 20)
+        del x
+        assert cg.memory.stats()["cached_bytes"] == 0
+        assert float((cg.ones(1 << 20) * 2.0 + 1.0).sum()) == 3 << 20
+    finally:
+        cg.memory.set_limit(before)
+    assert deep(1000) == 1.0
+
+
+def test_huge_blocks_come_back_whole():
+    array = cg.arange(5_000_000, dtype=cg.float64)      # 40 MB: its pages are lent out while it waits
+    expected = float(array.sum())
+    del array
+    again = cg.arange(5_000_000, dtype=cg.float64)
+    assert float(again.sum()) == expected == 4_999_999 * 5_000_000 / 2
+    del again
+    assert cg.memory.trim() >= 40_000_000
+
+
+def test_deep_graphs_are_freed_without_recursion_from_several_threads():
+    def work(results, k):
+        results[k] = [deep(20_000) for _ in range(5)]
+    results = [None] * 4
+    threads = [threading.Thread(target=work, args=(results, k)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == [[1.0] * 5] * 4

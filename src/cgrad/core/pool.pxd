@@ -10,10 +10,11 @@ from cpython.object cimport PyObject, PyTypeObject, destructor
 
 cdef extern from *:
     """
-    enum { CGRAD_POOL_SIZE = 1 << 15 };      /* of 200 bytes: at most 7 MB of each kind */
+    /* A graph of a million nodes that is built again and again finds its memory warm; `cgrad.memory` bounds and trims what is kept. */
+    enum { CGRAD_POOL_SIZE = 1 << 20 };
     typedef struct {
         PyObject *dead[CGRAD_POOL_SIZE];
-        Py_ssize_t count;
+        Py_ssize_t count, limit;
         PyObject *prototype;
         Py_ssize_t nones;          /* references to None in it */
     } cgrad_pool;
@@ -24,6 +25,7 @@ cdef extern from *:
         for (k = 0; k < words; k++) pool->nones += fields[k] == Py_None;
         Py_INCREF(prototype);
         pool->prototype = prototype;
+        pool->limit = CGRAD_POOL_SIZE;
     }
     static PyObject *cgrad_copy_prototype(cgrad_pool *pool) {
         PyTypeObject *type = Py_TYPE(pool->prototype);
@@ -44,8 +46,12 @@ cdef extern from *:
         else PyObject_Free(o);
     }
     static inline void cgrad_give(cgrad_pool *pool, PyObject *o) {
-        if (pool->count < CGRAD_POOL_SIZE) pool->dead[pool->count++] = o;
+        if (pool->count < pool->limit) pool->dead[pool->count++] = o;
         else cgrad_discard(pool, o);
+    }
+    static void cgrad_set_pool_limit(cgrad_pool *pool, size_t bytes) {
+        pool->limit = bytes / 1024 < CGRAD_POOL_SIZE ? (Py_ssize_t)(bytes / 1024) : CGRAD_POOL_SIZE;
+        while (pool->count > pool->limit) cgrad_discard(pool, pool->dead[--pool->count]);
     }
     static void cgrad_trim(cgrad_pool *pool) {
         while (pool->count) cgrad_discard(pool, pool->dead[--pool->count]);
@@ -61,5 +67,6 @@ cdef extern from *:
     void init_pool "cgrad_init_pool" (Pool* pool, object prototype)              # prototype: as good as new
     PyObject* take "cgrad_take" (Pool* pool) except NULL
     void give "cgrad_give" (Pool* pool, PyObject* o) noexcept                    # untracked, its references None
+    void set_pool_limit "cgrad_set_pool_limit" (Pool* pool, size_t bytes) noexcept    # an object for each KiB of what the allocator may keep
     void trim "cgrad_trim" (Pool* pool) noexcept                                  # free what is kept
     destructor set_dealloc "cgrad_set_dealloc" (PyTypeObject* type, destructor dealloc) noexcept

@@ -14,7 +14,7 @@ from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport uintptr_t
 from libc.stdlib cimport free, malloc
 
-from cgrad.core.pool cimport Pool, give, init_pool, set_dealloc, take, trim
+from cgrad.core.pool cimport Pool, give, init_pool, set_dealloc, take, set_pool_limit, trim
 
 cdef extern from *:
     """
@@ -265,4 +265,5 @@ def memory_set_limit(limit):
         raise ValueError(f"memory.set_limit: the limit must not be negative, got {limit}")
     cache_limit = limit
     trim_cache(cache_limit)
+    set_pool_limit(&pool, cache_limit)
     return before

@@ -13,7 +13,7 @@ from cpython.object cimport PyObject, PyTypeObject
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
-from cgrad.core.pool cimport Pool, give, init_pool, set_dealloc, take, trim
+from cgrad.core.pool cimport Pool, give, init_pool, set_dealloc, take, set_pool_limit, trim
 
 cdef extern from *:
     """
@@ -254,6 +254,11 @@ cdef inline void drop(PyObject* o) noexcept:
 
 init_pool(&pool, Node.__new__(Node))
 set_dealloc(<PyTypeObject*>Node, dealloc)
+
+
+def limit_pool(size_t nbytes):
+    """Bound how many dead objects are kept, by the bytes that the allocator may keep."""
+    set_pool_limit(&pool, nbytes)
 
 
 def trim_pool():
