@@ -1,11 +1,12 @@
 """Products of vectors, matrices and batches of matrices.
 
-The rules are linear in each operand; the engine sums their results back over batch axes that were broadcast.  Next: joining.py.
+Three products are each other's derivatives, so that no matrix is transposed in memory or on the tape: ``x @ y``, ``x @ y.T`` (plus a bias: the
+affine map of a layer, one node) and ``x.T @ y``.  The engine sums gradients back over batch axes that were broadcast.  Next: joining.py.
 """
 import math
 
+from cgrad.core.forward import linear as forward_linear
 from cgrad.core.forward import matmul as forward
-from cgrad.core.forward.shape import permute as permute_forward
 from cgrad.core.arguments import as_tensor, one_axis, whole_number
 from cgrad.ops.batching import with_ndim
 from cgrad.ops.define import BILINEAR, define, public
@@ -23,6 +24,8 @@ def _matmul_x(g, y, shape_x):
     """Gradient in the left operand, up to a sum over broadcast axes."""
     if y.ndim == 1:
         return g * y if len(shape_x) == 1 else _expand_dims(g, (g.ndim,)) * y
+    if y.ndim == 2:
+        return _matmul(y, g) if len(shape_x) == 1 else _linear(g, y, None)
     if len(shape_x) == 1:
         return _squeeze(_matmul(y, _expand_dims(g, (g.ndim,))), (y.ndim - 1,))
     return _matmul(g, matrix_transpose(y))
@@ -34,16 +37,14 @@ def _matmul_y(g, x, shape_y):
         if len(shape_y) == 1:
             return g * x
         return _expand_dims(x, (1,)) * _expand_dims(g, (g.ndim - 1,))
-    if len(shape_y) == 1 and x.ndim == 2:
-        return _matmul(g, x)
     if len(shape_y) == 1:
-        return _matmul(_reshape(g, (math.prod(g.shape),)), _rows(x))
+        return _matmul(g, x) if x.ndim == 2 else _matmul(_reshape(g, (math.prod(g.shape),)), _rows(x))
     if len(shape_y) == 2:
-        return _matmul(_permute(_rows(x), (1, 0)), _rows(g))
+        return _product_of_rows(x, g)
     return _matmul(matrix_transpose(x), g)
 
 
-def matmul_batch(x, y, batched):
+def _matmul_batch(x, y, batched):
     """Products of all examples; where only one operand differs between them, its rows become those of one product."""
     row, column = x.ndim - batched[0] == 1, y.ndim - batched[1] == 1
     if x.ndim == batched[0] or y.ndim == batched[1]:
@@ -64,7 +65,42 @@ def matmul_batch(x, y, batched):
 _matmul = define(
     "matmul", forward=forward.matmul, inputs=("x", "y"),
     vjp=(lambda g, y, shape_x: _matmul_x(g, y, shape_x), lambda g, x, shape_y: _matmul_y(g, x, shape_y)),
-    batch=matmul_batch, kind=BILINEAR, symbol="@", public=False)
+    batch=_matmul_batch, kind=BILINEAR, symbol="@", public=False)
+
+
+def _linear_tangent(tx, ty, tz, x, y):
+    total = None
+    for term in (None if tx is None else _linear(tx, y, None), None if ty is None else _linear(x, ty, None), tz):
+        if term is not None:
+            total = term if total is None else total + term
+    return total
+
+
+def _linear_batch(x, y, z, batched):
+    if x.ndim > batched[0] and not batched[1] and not batched[2]:
+        return _linear(x, y, z)
+    out = _matmul_batch(x, matrix_transpose(y), batched)
+    if z is None:
+        return out
+    return out + (with_ndim(z, out.ndim - (batched[0] or batched[1])) if batched[2] else z)
+
+
+#: linear(x, y, z) is x @ y.T + z: x the input (..., n), y the weight (m, n), z the bias (m,) or None
+_linear = define(
+    "linear", forward=forward_linear.linear, inputs=("x", "y", "z"),
+    vjp=(lambda g, y: _matmul(g, y), lambda g, x: _product_of_rows(g, x), lambda g: g), fused=(None, None, "g"),
+    jvp=_linear_tangent, batch=_linear_batch, public=False)
+
+
+def _product_of_rows_batch(x, y, batched):
+    x, y = [_reshape(t, t.shape[:b] + (math.prod(t.shape[b:-1]), t.shape[-1])) for t, b in zip((x, y), batched)]
+    return _matmul_batch(matrix_transpose(x), y, batched)
+
+
+#: product_of_rows(x, y) is x.T @ y with all leading axes summed over: the gradient of a weight
+_product_of_rows = define(
+    "product_of_rows", forward=forward_linear.product_of_rows, inputs=("x", "y"), kind=BILINEAR,
+    vjp=(lambda g, y: _linear(y, g, None), lambda g, x: _matmul(x, g)), batch=_product_of_rows_batch, public=False)
 
 
 @public(method=True)
@@ -450,41 +486,6 @@ def tensordot(x, y, axes=2):
 
 
 # ------------------------------------------------------------------------------------------------------------ dense layers
-def _linear_forward(x, weight):
-    return forward.matmul(x, permute_forward(weight, (1, 0)))
-
-
-def _linear_bias_forward(x, weight, bias):
-    return _linear_forward(x, weight).add_(bias)
-
-
-def _linear_weight(g, x):
-    """Gradient in the weight: one product over all rows."""
-    return _matmul(_permute(_rows(g), (1, 0)), _rows(x))
-
-
-def linear_batch(x, weight, bias, batched):
-    """Layers of all examples."""
-    if not batched[1]:
-        out = matmul_batch(x, _permute(weight, (1, 0)), batched)
-    else:
-        out = matmul_batch(x, matrix_transpose(weight), batched)
-    if bias is None:
-        return out
-    ndim = out.ndim - (batched[0] or batched[1])
-    return out + (with_ndim(bias, ndim) if batched[2] else bias)
-
-
-_linear = define(
-    "linear", forward=_linear_forward, inputs=("x", "weight"),
-    vjp=(lambda g, weight: _matmul(g, weight), lambda g, x: _linear_weight(g, x)), kind=BILINEAR,
-    batch=lambda x, weight, batched: linear_batch(x, weight, None, batched), public=False)
-_linear_bias = define(
-    "linear", forward=_linear_bias_forward, inputs=("x", "weight", "bias"),
-    vjp=(lambda g, weight: _matmul(g, weight), lambda g, x: _linear_weight(g, x), lambda g: g),
-    batch=linear_batch, public=False)
-
-
 @public(method=False)
 def linear(x, weight, bias=None):
     """A dense layer: ``x @ weight.T + bias``, recorded as one operation.
@@ -526,11 +527,9 @@ def linear(x, weight, bias=None):
         product = _matmul(x, weight)
         return product if bias is None else product + bias
     if bias is None:
-        return _linear(x, weight)
+        return _linear(x, weight, None)
     bias = as_tensor("linear", bias)
     if bias.ndim > 1 or bias.ndim == 1 and bias.shape[0] not in (1, weight.shape[0]):
         raise ValueError(f"linear: a bias of shape {tuple(bias.shape)} does not fit a weight of shape {tuple(weight.shape)}; "
                          f"it should have shape ({weight.shape[0]},)")
-    if not x.dtype == weight.dtype == bias.dtype:
-        return _linear(x, weight) + bias
-    return _linear_bias(x, weight, bias)
+    return _linear(x, weight, bias) if bias.shape == weight.shape[:1] else _linear(x, weight, None) + bias

@@ -14,8 +14,11 @@ from cgrad.ops import (  # noqa: F401
 def _sum_to(g, target):
     """`g` summed over the axes along which something of shape `target` was broadcast, recorded."""
     lead = g.ndim - len(target)
-    axes = tuple(k for k in range(g.ndim) if k < lead or target[k - lead] != g.shape[k])
-    return g.sum(axes, keepdims=True).reshape(target) if axes else g.reshape(target)
+    axes = tuple([k for k in range(g.ndim) if k < lead or target[k - lead] != g.shape[k]])
+    if len(axes) == lead:
+        return reduction._sum(g, axes, False)
+    g = reduction._sum(g, axes, True)
+    return shape._reshape(g, target) if lead else g
 
 
 engine.set_engine_functions(arithmetic.add.primitive.function, casting._cast, _sum_to)

@@ -1,6 +1,6 @@
 """The affine map of a layer, x @ w.T + b, and the product of its weight gradient, each in one call.
 
-Owns shapes and errors; the numbers come from kernels/blas.pyx and the kernel table.  Called by ops/linear.py.  Nothing is
+Owns shapes and errors; the numbers come from kernels/blas.pyx and the kernel table.  Called by ops/matmul.py.  Nothing is
 transposed or copied in memory: the product reads any strides.  Needs the GIL; the kernels let it go while they run long.
 Next: kernels/blas.pyx.
 """

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import cgrad as cg
 from cgrad.core.batching import all_examples
-from cgrad.ops.linear import linear as _linear
+from cgrad.ops.matmul import _linear
 
 __all__ = ["linear", "one_hot"]
 
