@@ -208,7 +208,7 @@ def tensor_stub():
     for name, value in sorted(vars(Tensor).items()):
         if not name.startswith("_") and callable(value):
             lines += definition(value, name, method=True, indent="    ")
-    lines.append("def trim_pool() -> None: ...")            # for cgrad.memory
+    lines.append("def limit_pool(nbytes: int) -> None: ...")            # for cgrad.memory
     return "\n".join(lines) + "\n"
 
 

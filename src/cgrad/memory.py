@@ -45,9 +45,10 @@ def trim(keep=0):
     >>> cg.memory.stats()["cached_bytes"]
     0
     """
-    tape.trim_pool()
-    tensor.trim_pool()
-    return memory_trim(keep)
+    freed = memory_trim(keep)
+    for limit in (0, memory_stats()["limit_bytes"]):
+        _limit_pools(limit)
+    return freed
 
 
 def set_limit(limit):
@@ -70,8 +71,7 @@ def set_limit(limit):
     >>> _ = cg.memory.set_limit(before)
     """
     before = memory_set_limit(limit)
-    tape.limit_pool(limit)
-    tensor.limit_pool(limit)
+    _limit_pools(limit)
     return before
 
 
@@ -84,3 +84,8 @@ def reset_peak():
     >>> cg.memory.reset_peak()
     """
     memory_reset_peak()
+
+
+def _limit_pools(limit):
+    tape.limit_pool(limit)
+    tensor.limit_pool(limit)

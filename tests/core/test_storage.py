@@ -1,13 +1,12 @@
 """Storage: alignment, the cache of freed blocks, borrowed and read-only memory."""
 import gc
+import os
 import subprocess
 import sys
 import textwrap
-
-import numpy as np
-import os
 import threading
 
+import numpy as np
 import pytest
 
 import cgrad as cg

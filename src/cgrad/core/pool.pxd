@@ -53,9 +53,6 @@ cdef extern from *:
         pool->limit = bytes / 1024 < CGRAD_POOL_SIZE ? (Py_ssize_t)(bytes / 1024) : CGRAD_POOL_SIZE;
         while (pool->count > pool->limit) cgrad_discard(pool, pool->dead[--pool->count]);
     }
-    static void cgrad_trim(cgrad_pool *pool) {
-        while (pool->count) cgrad_discard(pool, pool->dead[--pool->count]);
-    }
     static destructor cgrad_set_dealloc(PyTypeObject *type, destructor dealloc) {
         destructor made = type->tp_dealloc;
         type->tp_dealloc = dealloc;
@@ -68,5 +65,4 @@ cdef extern from *:
     PyObject* take "cgrad_take" (Pool* pool) except NULL
     void give "cgrad_give" (Pool* pool, PyObject* o) noexcept                    # untracked, its references None
     void set_pool_limit "cgrad_set_pool_limit" (Pool* pool, size_t bytes) noexcept    # an object for each KiB of what the allocator may keep
-    void trim "cgrad_trim" (Pool* pool) noexcept                                  # free what is kept
     destructor set_dealloc "cgrad_set_dealloc" (PyTypeObject* type, destructor dealloc) noexcept

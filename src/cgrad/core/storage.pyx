@@ -14,7 +14,7 @@ from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport uintptr_t
 from libc.stdlib cimport free, malloc
 
-from cgrad.core.pool cimport Pool, give, init_pool, set_dealloc, take, set_pool_limit, trim
+from cgrad.core.pool cimport Pool, give, init_pool, set_dealloc, take, set_pool_limit
 
 cdef extern from *:
     """
@@ -247,7 +247,8 @@ def memory_trim(keep=0):
     if keep < 0:
         raise ValueError(f"memory.trim: keep must not be negative, got {keep}")
     trim_cache(keep)
-    trim(&pool)
+    set_pool_limit(&pool, 0)
+    set_pool_limit(&pool, cache_limit)
     return before - bytes_cached
 
 

@@ -13,7 +13,7 @@ from cpython.object cimport PyObject, PyTypeObject
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
-from cgrad.core.pool cimport Pool, give, init_pool, set_dealloc, take, set_pool_limit, trim
+from cgrad.core.pool cimport Pool, give, init_pool, set_dealloc, take, set_pool_limit
 
 cdef extern from *:
     """
@@ -257,13 +257,8 @@ set_dealloc(<PyTypeObject*>Node, dealloc)
 
 
 def limit_pool(size_t nbytes):
-    """Bound how many dead objects are kept, by the bytes that the allocator may keep."""
+    """Bound how many dead nodes are kept, by the bytes that the allocator may keep; the others are freed."""
     set_pool_limit(&pool, nbytes)
-
-
-def trim_pool():
-    """Free the dead nodes that are kept for reuse."""
-    trim(&pool)
 
 
 cdef Node new_node(object primitive, int n_inputs):

@@ -16,7 +16,7 @@ import weakref
 
 from cgrad.core.dtype cimport ITEMSIZE, KIND, KIND_FLOAT, dtype_object
 from cgrad.core.element cimport item_of, no_leaf, no_single_number, store_item
-from cgrad.core.pool cimport Pool, give, init_pool, set_dealloc, take, set_pool_limit, trim
+from cgrad.core.pool cimport Pool, give, init_pool, set_dealloc, take, set_pool_limit
 from cgrad.core.storage cimport Storage, new_storage
 from cgrad.core.tape cimport Rest, node_rest, set_grad_mode, strict_rule, track, track_graph, untrack
 from cgrad.kernels.dispatch cimport cast_loop
@@ -774,13 +774,8 @@ free_object = set_dealloc(<PyTypeObject*>Tensor, dealloc)
 
 
 def limit_pool(size_t nbytes):
-    """Bound how many dead objects are kept, by the bytes that the allocator may keep."""
+    """Bound how many dead tensors are kept, by the bytes that the allocator may keep; the others are freed."""
     set_pool_limit(&pool, nbytes)
-
-
-def trim_pool():
-    """Free the dead tensors that are kept for reuse."""
-    trim(&pool)
 
 
 cdef inline Tensor blank():
