@@ -55,14 +55,6 @@ def test_number_of_threads_can_be_set(threads):
     assert get_num_threads() == 3
 
 
-def test_the_wait_policy_is_not_left_in_the_environment():
-    code = "import os; from cgrad.kernels import parallel; print(os.environ.get('OMP_WAIT_POLICY'))"
-    environ = {k: v for k, v in os.environ.items() if k != "OMP_WAIT_POLICY"} | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run([sys.executable, "-c", code], env=environ, capture_output=True, text=True, timeout=60)
-    assert done.stdout.strip() == "None", done.stderr
-    assert python(code, OMP_WAIT_POLICY="active") == "active"
-
-
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_a_forked_child_computes_on_one_thread():
     # In a process of its own: pytest's may have threads that a fork does not like.
@@ -82,8 +74,10 @@ print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), parallel.get_num_threads
     assert python(code) == "0 2"
 
 
-def test_python_threads_may_compute_at_once(threads):
-    threads(2)
+@pytest.mark.parametrize("n", [2, 5])
+def test_python_threads_may_compute_at_once(threads, n):
+    # One of them gets the workers at a time, the others do without.
+    threads(n)
     x = np.linspace(-3, 3, BIG)
     expected = doors.apply("tanh", np.empty_like(x), x)
     results = [np.empty_like(x) for _ in range(4)]
@@ -93,3 +87,47 @@ def test_python_threads_may_compute_at_once(threads):
     for worker in workers:
         worker.join()
     assert all(np.array_equal(out, expected) for out in results)
+
+
+def test_workers_are_called_again_and_again(threads):
+    # Sizes and numbers of threads change from job to job; each chunk is done once.
+    sizes = [16_001, 100_000, 33_333, BIG]
+    for round in range(200):
+        threads(1 + round % 4)
+        x = np.zeros(sizes[round % 3], dtype="float32")
+        assert (doors.apply("add", x, x, np.ones_like(x)) == 1).all()
+    x = np.zeros(sizes[3])
+    threads(3)
+    for _ in range(20):
+        doors.apply("add", x, x, np.ones_like(x))
+    assert (x == 20).all()
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="no CPU affinity here")
+def test_more_threads_than_cores():
+    code = f"""
+import os; os.sched_setaffinity(0, {{min(os.sched_getaffinity(0))}})
+import numpy as np
+from cgrad.kernels import doors, parallel
+parallel.set_num_threads(8)
+x = np.zeros({BIG})
+for _ in range(50):
+    doors.apply("add", x, x, np.ones_like(x))
+parallel.meet_all_workers(True)
+for _ in range(3):
+    doors.apply("add", x, x, np.ones_like(x))
+print((x == 53).all())
+"""
+    assert python(code) == "True"
+
+
+def test_a_process_ends_while_workers_wait():
+    code = f"""
+import numpy as np
+from cgrad.kernels import doors, parallel
+parallel.set_num_threads(4)
+parallel.meet_all_workers(True)
+x = np.ones({BIG})
+doors.apply("exp", x, x)
+"""
+    assert python(code) == ""

@@ -12,7 +12,7 @@ from cgrad.kernels.table cimport MAX_DIMS, MAX_OPERANDS, loop_t
 
 cdef enum:
     CACHE_LINE = 64
-    TILE_WORK = 16384           # cost (in float additions) of the pieces that threads take: a few microseconds
+    TILE_WORK = 8192            # cost (in float additions) of the pieces that threads take: about half a microsecond
     SHORT_ROW = 8               # below this length the call of a loop costs more than its work
     LONG_COLUMN = 256           # elements of a column walked at a time where rows are short; stays in the L1 cache
     TRANSPOSE = 32              # edge of a tile where some operand runs across the result
