@@ -75,7 +75,7 @@ RETURNS = {
                      "topk"], "tuple[Tensor, ...]"),
     **dict.fromkeys(["get_default_dtype", "promote_types"], "DType"),
     **dict.fromkeys(["default_generator", "manual_seed"], "Generator"),
-    "broadcast_shapes": "tuple[_int, ...]", "checkpoint": "_T", "fork_rng": "AbstractContextManager[Any]",
+    "broadcast_shapes": "tuple[_int, ...]", "checkpoint": "_T", "fork_rng": "AbstractContextManager[Any]", "threads": "AbstractContextManager[Any]",
     "nonzero": "tuple[Tensor, ...] | Tensor", "show_config": "dict[_str, dict[_str, Any]] | None", "numpy": "np.ndarray[Any, Any]",
     "tolist": "Any", "item": "Any", "tobytes": "_bytes", "register_hook": "Any", "__array__": "np.ndarray[Any, Any]",
     "__dlpack__": "Any", "__dlpack_device__": "tuple[_int, _int]", "__reduce_ex__": "Any", "__reduce__": "Any", "stride": "_int | tuple[_int, ...]",

@@ -4,7 +4,7 @@ The public names, by topic: dtypes; Tensor and the operations on it (from the ta
 `checkpoint`, `Op`); networks (`nn`, `optim`, `data`); the process (`memory`, threads, `show_config`).
 """
 
-from cgrad.config import __version__, get_num_threads, set_num_threads, show_config
+from cgrad.config import __version__, get_num_threads, set_num_threads, show_config, threads
 from cgrad.core.dtype import DType as dtype
 from cgrad.core.dtype import bool_ as bool
 from cgrad.core.dtype import float32, float64, get_default_dtype, int8, int16, int32, int64, promote_types, set_default_dtype, uint8

@@ -7,6 +7,8 @@ import threading
 import numpy as np
 import pytest
 
+import cgrad as cg
+from cgrad.config import find_openblas
 from cgrad.kernels import doors
 from cgrad.kernels.parallel import default_threads, get_num_threads, set_num_threads
 
@@ -131,3 +133,29 @@ x = np.ones({BIG})
 doors.apply("exp", x, x)
 """
     assert python(code) == ""
+
+
+def test_threads_for_a_block(threads):
+    threads(2)
+    openblas = find_openblas()
+    with cg.threads(3):
+        assert cg.get_num_threads() == 3
+        with cg.threads(1):
+            assert cg.get_num_threads() == 1
+            assert openblas is None or openblas[0]() == 1
+        assert cg.get_num_threads() == 3
+    with pytest.raises(ZeroDivisionError), cg.threads(1):
+        1 / 0
+    with pytest.raises(ValueError, match="at least 1, got 0"), cg.threads(0):
+        pass
+    assert cg.get_num_threads() == 2
+
+
+@pytest.mark.skipif("openblas" not in np.show_config(mode="dicts")["Build Dependencies"]["blas"]["name"] or os.name == "nt", reason="NumPy has another BLAS")
+def test_the_number_of_threads_reaches_openblas(threads):
+    get, _ = find_openblas()
+    before = get()
+    cg.set_num_threads(1)
+    assert get() == 1
+    cg.set_num_threads(before)
+    assert get() == before
