@@ -262,3 +262,101 @@ def test_kl_divergence():
     assert nn.KLDivLoss(reduction="batchmean", log_target=True)(cg.tensor(np.log(q)), cg.tensor(np.log(p))).item() == pytest.approx(rows.sum() / 4)
     x, t = cg.tensor(np.log(q), requires_grad=True), cg.tensor(p, requires_grad=True)
     cg.autograd.gradcheck(F.kl_div, (x, t), check_forward_ad=True)
+
+
+# ---------------------------------------------------------------------------------------- cross-entropy in one operation
+def log_probabilities(x):
+    x = np.asarray(x, np.float64)
+    return x - np.log(np.exp(x - x.max(1, keepdims=True)).sum(1, keepdims=True)) - x.max(1, keepdims=True)
+
+
+def wanted_of_classes(x, target, weight, smoothing, ignored):
+    """What each class is to get, and the weight of each row: the loss of row i is -sum_c wanted[i, c] * log p[i, c]."""
+    n = x.shape[1]
+    weight = np.ones(n) if weight is None else weight
+    kept = target != ignored
+    own = np.where(kept, weight[np.where(kept, target, 0)], 0)
+    wanted = kept[:, None] * weight * (smoothing / n)
+    wanted[np.arange(len(target)), np.where(kept, target, 0)] += own * (1 - smoothing)
+    return wanted, own
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("reduction", ["none", "sum", "mean"])
+@pytest.mark.parametrize("options", [{}, {"label_smoothing": 0.2}, {"weighted": True}, {"weighted": True, "label_smoothing": 0.3}])
+def test_cross_entropy_of_indices_and_its_gradient(dtype, reduction, options):
+    rng = np.random.default_rng(0)
+    options = dict(options)
+    x, target = rng.normal(0, 3, (50, 700)).astype(dtype), rng.integers(0, 700, 50)
+    x += 1000 * (np.arange(50) % 2)[:, None].astype(dtype)         # a large common offset costs nothing
+    target[[3, 17]] = -7
+    weight = rng.uniform(0.5, 2, 700).astype(dtype) if options.pop("weighted", False) else None
+    xs = cg.tensor(x, requires_grad=True)
+    loss = F.cross_entropy(xs, cg.tensor(target), None if weight is None else cg.tensor(weight), ignore_index=-7, reduction=reduction, **options)
+    assert loss.dtype == dtype and loss.grad_fn.name == "cross_entropy"
+    wanted, own = wanted_of_classes(x, target, weight, options.get("label_smoothing", 0.0), -7)
+    rows = -(wanted * log_probabilities(x)).sum(1)
+    g = rng.normal(size=50 if reduction == "none" else ()).astype(dtype)
+    want, row_g = {"none": (rows, g), "sum": (rows.sum(), g), "mean": (rows.sum() / own.sum(), g / own.sum())}[reduction]
+    close = dict(rtol=2e-5, atol=2e-6) if dtype == np.float32 else dict(rtol=1e-11, atol=1e-13)
+    np.testing.assert_allclose(loss.detach().numpy(), want, **close)
+    loss.backward(cg.tensor(g))
+    slope = np.exp(log_probabilities(x)) * wanted.sum(1, keepdims=True) - wanted
+    np.testing.assert_allclose(xs.grad.numpy(), np.reshape(row_g, (-1, 1)) * slope, **close)
+    assert not xs.grad[3].any()
+
+
+@pytest.mark.parametrize("reduction", ["none", "sum", "mean"])
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("shape", [(4,), (3, 4), (2, 4, 3), (2, 4, 2, 2)])
+def test_cross_entropy_of_any_order_in_any_shape(reduction, smoothing, shape):
+    rng = np.random.default_rng(1)
+    index = rng.integers(0, 4, shape[:1] + shape[2:] if len(shape) > 1 else ())
+    if index.size > 2:
+        index.flat[1] = -100
+    x, target, weight = cg.tensor(rng.normal(size=shape), requires_grad=True), cg.tensor(index), cg.tensor(rng.uniform(0.5, 2, 4))
+    function = lambda x: F.cross_entropy(x, target, weight, reduction=reduction, label_smoothing=smoothing)
+    cg.autograd.gradcheck(function, x, check_forward_ad=True)
+    cg.autograd.gradgradcheck(function, x)
+    y = function(x)
+    g = cg.tensor(rng.normal(size=y.shape))
+    fused, = cg.autograd.grad(y, x, g)
+    rule, = cg.autograd.grad(function(x), x, g, create_graph=True)
+    np.testing.assert_allclose(fused.numpy(), rule.detach().numpy(), rtol=1e-12, atol=1e-14)
+    tracked = weight.clone().requires_grad_(True)                # a weight with a gradient goes another way
+    other = F.cross_entropy(x, target, tracked, reduction=reduction, label_smoothing=smoothing)
+    np.testing.assert_allclose(y.detach().numpy(), other.detach().numpy(), rtol=1e-12)
+    assert y.shape == (index.shape if reduction == "none" else ())
+
+
+def test_cross_entropy_at_the_edges():
+    nan, inf = float("nan"), float("inf")
+    x = cg.tensor([[nan, 1.0], [inf, 0.0], [0.0, -inf], [2.0, 2.0]], requires_grad=True)
+    loss = F.cross_entropy(x, cg.tensor([-100, -100, 0, 1]), reduction="none")
+    np.testing.assert_allclose(loss.detach().numpy(), [0, 0, 0, math.log(2)], rtol=1e-6)
+    loss.sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), [[0, 0], [0, 0], [0, 0], [0.5, -0.5]], rtol=1e-6)
+    assert math.isinf(F.cross_entropy(x[2:3], cg.tensor([1])).item())
+    assert F.cross_entropy(cg.ones((0, 3)), cg.ones(0, dtype=cg.int64), reduction="sum").item() == 0
+    assert math.isnan(F.cross_entropy(cg.ones((0, 3)), cg.ones(0, dtype=cg.int64)).item())
+    assert F.cross_entropy(cg.ones((2, 3, 0)), cg.ones((2, 0), dtype=cg.int64), reduction="none").shape == (2, 0)
+    with pytest.raises(IndexError, match=r"\[0, 2\).*got 2"):
+        F.cross_entropy(x, cg.tensor([0, 1, 2, 0]))
+
+
+@pytest.mark.parametrize("reduction", ["none", "sum", "mean"])
+@pytest.mark.parametrize("in_dims", [(0, 0, None), (0, None, None), (None, 0, None), (0, 0, 0)])
+def test_cross_entropy_of_a_batch_of_calls(reduction, in_dims):
+    rng = np.random.default_rng(2)
+    x, target, weight = rng.normal(size=(3, 4, 5)), rng.integers(0, 5, (3, 4)), rng.uniform(0.5, 2, (3, 5))
+    target[0, 1] = -100
+    arrays = [a if d == 0 else a[0] for a, d in zip((x, target, weight), in_dims, strict=True)]
+    function = lambda x, t, w: F.cross_entropy(x, t, w, reduction=reduction, label_smoothing=0.1)
+    y = cg.func.vmap(function, in_dims=in_dims)(*map(cg.tensor, arrays))
+    grads = cg.func.vmap(cg.func.grad(lambda *a: (function(*a) ** 2).sum()), in_dims=in_dims)(*map(cg.tensor, arrays))
+    for k in range(3):
+        one = [cg.tensor(a[k] if d == 0 else a) for a, d in zip(arrays, in_dims, strict=True)]
+        np.testing.assert_allclose(y[k].numpy(), function(*one).numpy(), rtol=1e-12)
+        one[0].requires_grad = True
+        (function(*one) ** 2).sum().backward()
+        np.testing.assert_allclose(grads[k].numpy(), one[0].grad.numpy(), rtol=1e-10, atol=1e-13)

@@ -397,7 +397,7 @@ cdef int run_node(Run run, Node node, object g, bint spare) except -1:
         n_options = len(p.option_names)
         needs = tuple([wanted_edge(run, node_edge(node, i)) for i in range(n)])
         rule = p.joint
-        if rule.first_order is not None and not run.create_graph and not (isinstance(g, Tensor) and (<Tensor>g).flags & LEVEL):
+        if rule.first_order is not None and not run.create_graph and not has_level(g):
             rule = rule.first_order
         values = call_rule(rule, g, inputs, n, out, node.options, n_options, needs, None, None)
         if not isinstance(values, (tuple, list)) or len(values) != n:
@@ -448,6 +448,16 @@ cdef tuple edge_facts(object edge, int output):
         dtype, shape = node.rest.shapes[output - 1]
         return shape, dtype_object(dtype)
     return shape_tuple(node.out_rank, node_shape(node)), dtype_object(node.out_dtype)
+
+
+cdef inline bint has_level(object g) noexcept:
+    """Whether a gradient, or one of several, carries a tangent or stands for a batch."""
+    if isinstance(g, Tensor):
+        return (<Tensor>g).flags & LEVEL
+    for one in <tuple>g:
+        if isinstance(one, Tensor) and (<Tensor>one).flags & LEVEL:
+            return True
+    return False
 
 
 cdef inline bint wanted_edge(Run run, object edge) except -1:

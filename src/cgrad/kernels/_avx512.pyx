@@ -15,6 +15,7 @@ include "reduce.pxi"
 include "matmul.pxi"
 include "rows.pxi"
 include "norm.pxi"
+include "loss.pxi"
 
 cdef KernelTable kernels
 kernels.isa = b"avx512"
@@ -23,5 +24,6 @@ register_reduce(&kernels)
 register_matmul(&kernels)
 register_rows(&kernels)
 register_norm(&kernels)
+register_loss(&kernels)
 
 table = PyCapsule_New(&kernels, b"cgrad.kernels.table", NULL)

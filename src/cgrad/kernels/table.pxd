@@ -122,6 +122,20 @@ cdef struct NormTable:
     norm_backward_t backward[2]
 
 
+# Blocks of contiguous rows of n >= 1 logits, each with a class in [0, n) or `ignored`; w holds n weights or is NULL.  `state`, two numbers
+# a row, is what forward leaves for backward.  The gradient of row i is g[i * g_step] * factor.
+ctypedef void (*class_losses_t)(const char* x, const int64_t* target, const char* w, char* loss, char* state, Py_ssize_t rows, Py_ssize_t n,
+                                double smoothing, int64_t ignored) noexcept nogil
+ctypedef void (*class_gradients_t)(const char* g, Py_ssize_t g_step, double factor, const char* x, const int64_t* target, const char* w,
+                                   const char* state, char* dx, Py_ssize_t rows, Py_ssize_t n, double smoothing,
+                                   int64_t ignored) noexcept nogil
+
+
+cdef struct LossTable:
+    class_losses_t forward[2]           # float32, float64
+    class_gradients_t backward[2]
+
+
 # What one ISA shell hands over.  Each .pxi fills its own part: register_elementwise(&table), register_reduce(&table), ...
 cdef struct KernelTable:
     const char* isa             # "baseline", "avx2", "avx512"
@@ -132,3 +146,4 @@ cdef struct KernelTable:
     MatmulTable matmul
     RowTable rows
     NormTable norm
+    LossTable loss

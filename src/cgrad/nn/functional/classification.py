@@ -6,11 +6,14 @@ import math
 import cgrad as cg
 from cgrad.core.batching import all_examples, is_batched
 from cgrad.core.forward.classes import count_ignored
+from cgrad.core.forward_mode import is_dual
 from cgrad.nn.functional.loss import check_same_shape, reduced
 from cgrad.ops.loss import binary_cross_entropy as _binary_cross_entropy
-from cgrad.ops.loss import pick_class
+from cgrad.ops.loss import MEAN, NONE, SUM, class_loss, pick_class
 
 __all__ = ["binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy", "nll_loss"]
+
+_REDUCTIONS = {"none": NONE, "sum": SUM, "mean": MEAN}
 
 
 def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean", label_smoothing=0.0):
@@ -55,9 +58,11 @@ def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-1
         raise ValueError(f"{name}: label_smoothing must lie in [0, 1], got {label_smoothing}")
     axis = _class_axis(name, input)
     weight = _class_weight(name, input.shape[axis], weight)
-    log_p = cg.log_softmax(input, axis)
     if not target.dtype.is_floating_point:
-        return _by_index(name, log_p, target, axis, weight, ignore_index, reduction, label_smoothing)
+        if weight is None or weight.dtype == input.dtype and not weight.requires_grad and not is_dual(weight):
+            return _fused(name, input, target, axis, weight, ignore_index, reduction, float(label_smoothing))
+        return _by_index(name, cg.log_softmax(input, axis), target, axis, weight, ignore_index, reduction, label_smoothing)
+    log_p = cg.log_softmax(input, axis)
     if input.shape != target.shape:
         raise ValueError(f"{name}: class probabilities must have the shape of the input, got {tuple(input.shape)} and {tuple(target.shape)}; "
                          "class indices must be integers")
@@ -67,6 +72,18 @@ def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-1
         target = target * _along(weight, axis, input.ndim)
     loss = -(log_p * target).sum(axis)
     return reduced(name, loss, reduction)
+
+
+def _fused(name, input, target, axis, weight, ignore_index, reduction, smoothing):
+    """Cross-entropy of classes given by index in one operation, with the class axis brought to the end."""
+    _check_shape(name, input, target, axis)
+    if reduction not in _REDUCTIONS:
+        raise ValueError(f'{name}: reduction must be "mean", "sum" or "none", got {reduction!r}')
+    x, y = input, target
+    if x.ndim != 2:
+        x, y = cg.moveaxis(x, axis, -1).reshape(y.size, x.shape[axis]), y.reshape(-1)
+    loss, _ = class_loss(x, y, weight, ignore_index, smoothing, _REDUCTIONS[reduction])
+    return loss if reduction != "none" or target.ndim == 1 else loss.reshape(target.shape)
 
 
 def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean"):
@@ -123,11 +140,15 @@ def _by_index(name, log_p, target, axis, weight, ignore_index, reduction, smooth
 
 def _check_target(name, log_p, target, axis, n_classes, ignore_index):
     """Check class indices; returns how many are ignored."""
-    shape = log_p.shape[:axis] + log_p.shape[axis + 1:]
-    if target.shape != shape:
-        raise ValueError(f"{name}: for an input of shape {tuple(log_p.shape)} the class indices must have shape {tuple(shape)}, "
-                         f"got {tuple(target.shape)}")
+    _check_shape(name, log_p, target, axis)
     return count_ignored(name, target, n_classes, ignore_index)
+
+
+def _check_shape(name, input, target, axis):
+    shape = input.shape[:axis] + input.shape[axis + 1:]
+    if target.shape != shape:
+        raise ValueError(f"{name}: for an input of shape {tuple(input.shape)} the class indices must have shape {tuple(shape)}, "
+                         f"got {tuple(target.shape)}")
 
 
 def _class_axis(name, input):
