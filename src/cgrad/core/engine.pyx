@@ -20,7 +20,7 @@ from cgrad.core.element cimport no_leaf
 from cgrad.core.elementwise cimport ONES, SMALL, Py_REFCNT, compute, compute1, compute2, compute_over, is_spare
 from cgrad.core.leaves cimport Leaves
 from cgrad.core.primitive cimport (
-    FROM_GRADIENT, FROM_OUT, Primitive, Rule, call_rule,
+    FROM_GRADIENT, FROM_OUT, Primitive, Rule, call_rule, joint_rule,
 )
 from cgrad.core.record cimport versions
 from cgrad.core.tape cimport (
@@ -396,10 +396,7 @@ cdef int run_node(Run run, Node node, object g, bint spare) except -1:
     if p.joint is not None:
         n_options = len(p.option_names)
         needs = tuple([wanted_edge(run, node_edge(node, i)) for i in range(n)])
-        rule = p.joint
-        if rule.first_order is not None and not run.create_graph and not has_level(g):
-            rule = rule.first_order
-        values = call_rule(rule, g, inputs, n, out, node.options, n_options, needs, None, None)
+        values = call_rule(joint_rule(p, g, run.create_graph), g, inputs, n, out, node.options, n_options, needs, None, None)
         if not isinstance(values, (tuple, list)) or len(values) != n:
             raise RuntimeError(f"{p.name}: its rule must return a gradient for each of {n} inputs")
         for i in range(n):
@@ -448,16 +445,6 @@ cdef tuple edge_facts(object edge, int output):
         dtype, shape = node.rest.shapes[output - 1]
         return shape, dtype_object(dtype)
     return shape_tuple(node.out_rank, node_shape(node)), dtype_object(node.out_dtype)
-
-
-cdef inline bint has_level(object g) noexcept:
-    """Whether a gradient, or one of several, carries a tangent or stands for a batch."""
-    if isinstance(g, Tensor):
-        return (<Tensor>g).flags & LEVEL
-    for one in <tuple>g:
-        if isinstance(one, Tensor) and (<Tensor>one).flags & LEVEL:
-            return True
-    return False
 
 
 cdef inline bint wanted_edge(Run run, object edge) except -1:

@@ -85,4 +85,5 @@ cdef class Primitive:
 
 cdef object call_rule(Rule rule, object g, PyObject** inputs, int n, object out, tuple options, int n_options, object needs,
                       object tangents, tuple own)        # own: (shape, dtype) of the rule's input
+cdef Rule joint_rule(Primitive p, object g, bint create_graph)
 cdef tuple input_facts(PyObject** inputs, int n)         # (shapes, dtypes), for rules that name them

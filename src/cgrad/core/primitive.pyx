@@ -10,7 +10,7 @@ from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 
 from cgrad.core.dtype cimport DType, dtype_object
-from cgrad.core.tensor cimport Tensor, shape_tuple
+from cgrad.core.tensor cimport LEVEL, Tensor, shape_tuple
 from cgrad.kernels.dispatch cimport elementwise_kernel
 from cgrad.kernels.table cimport INT64, N_DTYPES, ElementwiseKernel
 
@@ -184,6 +184,16 @@ cdef object call_rule(Rule rule, object g, PyObject** inputs, int n, object out,
         Py_INCREF(value)
         PyTuple_SET_ITEM(args, i, value)
     return rule.function(*args)
+
+
+cdef Rule joint_rule(Primitive p, object g, bint create_graph):
+    """The joint rule to call for the gradient g (a tuple for several results): the one-pass form where nobody differentiates it."""
+    if create_graph or p.joint.first_order is None:
+        return p.joint
+    for one in (g if isinstance(g, tuple) else (g,)):
+        if isinstance(one, Tensor) and (<Tensor>one).flags & LEVEL:
+            return p.joint
+    return p.joint.first_order
 
 
 cdef tuple input_facts(PyObject** inputs, int n):
