@@ -48,6 +48,8 @@ cdef extern from *:
     #endif
     }
 
+    #define give_way() sched_yield()
+
     static inline int64_t nanoseconds(void) {
         struct timespec t;
         clock_gettime(CLOCK_MONOTONIC, &t);
@@ -116,6 +118,7 @@ cdef extern from *:
     #define atomic_swap(p, x) (*(p) ? 1 : (*(p) = (x), 0))
     #define atomic_replace(p, old, x) (*(p) = (x), 1)
     #define relax()
+    #define give_way()
     #define nanoseconds() 0
     #define this_core() -1
     #define leave_core(core)
@@ -137,6 +140,7 @@ cdef extern from *:
     uint64_t atomic_swap(uint64_t* p, uint64_t x) noexcept nogil
     bint atomic_replace(uint64_t* p, uint64_t old, uint64_t x) noexcept nogil
     void relax() noexcept nogil
+    void give_way() noexcept nogil
     int64_t nanoseconds() noexcept nogil
     int this_core() noexcept nogil
     void leave_core(int core) noexcept nogil
@@ -349,8 +353,8 @@ cdef bint share_out(body_t body, void* context, Py_ssize_t n, Py_ssize_t chunk, 
         atomic_store(&job.gate, ((job.gate >> 32) + 1) << 32 | <uint64_t> threads << 16)
         for i in range(threads - 1):
             wake(&workers[i].bed)
-        while all_hands and workers_inside(atomic_load(&job.gate)) < threads - 1 and nanoseconds() - now < 100_000_000:
-            relax()
+        while all_hands and workers_inside(atomic_load(&job.gate)) < threads - 1 and nanoseconds() - now < 2_000_000:
+            give_way()
         take_chunks(0, threads)
         close_gate()
     atomic_store(&caller.busy, 0)
@@ -379,9 +383,14 @@ cdef void parallel_for(body_t body, void* context, Py_ssize_t n, Py_ssize_t chun
 
 
 def meet_all_workers(bint wanted):
-    """For tests: every job waits (up to 0.1 s) until all its workers have come, wherever they are and whatever it costs."""
+    """For tests: every job waits (up to 2 ms) until all its workers have come, wherever they are."""
     global all_hands
     all_hands = wanted
+
+
+def jobs_shared():
+    """For tests: how many jobs were done together with workers so far."""
+    return job.gate >> 32
 
 
 # ---- how many ------------------------------------------------------------------------------------------------------------------
