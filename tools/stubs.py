@@ -36,7 +36,11 @@ PARAMETERS = {
     **dict.fromkeys(["k", "n", "n_rows", "n_cols", "num", "steps", "count", "offset", "decimals", "chunks", "num_samples", "start_dim", "end_dim",
                      "axis0", "axis1", "axis2", "dim", "more", "length", "precision", "edgeitems", "linewidth"], "_int"),
     **dict.fromkeys(["keepdims", "requires_grad", "copy", "equal_nan", "endpoint", "replacement", "unbiased", "include_initial", "as_tuple",
-                     "preserve_rng_state", "retain_graph", "create_graph", "force", "sci_mode"], "_bool"),
+                     "preserve_rng_state", "retain_graph", "create_graph", "force", "sci_mode",
+                     "descending", "stable", "sorted", "largest", "right", "out_int32", "density", "assume_unique", "invert", "return_inverse",
+                     "return_counts", "return_index"], "_bool"),
+    **dict.fromkeys(["boundaries", "sorter", "q"], "_ArrayLike"), "minlength": "_int", "dx": "_Number", "bins": "_int", "range": "tuple[_Number, _Number]",
+    "interpolation": 'Literal["linear", "lower", "higher", "midpoint", "nearest"]', "side": 'Literal["left", "right"]',
     **dict.fromkeys(["stop", "end", "value", "min", "max"], "_Number | Tensor"),
     **dict.fromkeys(["xs", "tensors"], "Sequence[_ArrayLike]"),
     **dict.fromkeys(["prepend", "append", "bias"], "_ArrayLike"),
@@ -54,7 +58,8 @@ PARAMETERS = {
 # The same where one function differs: "function.parameter".
 EXCEPTIONS = {
     **{f"{name}.axis": "_Axes" for name in ("all", "amax", "amin", "any", "count_nonzero", "flip", "logsumexp", "max", "mean", "min", "nanmean",
-                                            "nansum", "prod", "roll", "squeeze", "std", "std_mean", "sum", "var", "var_mean", "vector_norm")},
+                                            "nansum", "aminmax", "median", "nanmedian", "quantile", "nanquantile", "nanstd", "nanvar", "prod", "roll",
+                                            "squeeze", "std", "std_mean", "sum", "var", "var_mean", "vector_norm")},
     "expand_dims.axis": "_int | Sequence[_int]", "unsqueeze.axis": "_int | Sequence[_int]",
     "moveaxis.source": "_Shape", "movedim.source": "_Shape", "tensordot.axes": "_int | Sequence[_int] | Sequence[Sequence[_int]]",
     "transpose.axes": "_int", "broadcast_tensors.tensors": "_ArrayLike", "broadcast_arrays.tensors": "_ArrayLike", "meshgrid.xs": "_ArrayLike",
@@ -65,14 +70,18 @@ EXCEPTIONS = {
     "linspace.start": "_Number | Tensor", "fork_rng.seed": "_int", "fill_.value": "_Number | Tensor", "new_full.fill_value": "_Number",
     "to.args": "_DTypeLike | Tensor | _bool", "repeat_interleave.repeats": "_int | Sequence[_int] | Tensor",
     "arange.stop": "_Number", "arange.end": "_Number", "Tensor.new_tensor.data": "_ArrayLike", "item.index": "_int",
+    "histogram.bins": "_int | _ArrayLike", "histc.min": "_Number", "histc.max": "_Number",
     "backward.inputs": "Tensor | Sequence[Tensor]", "tile.repetitions": "_Shape",
 }
 RETURNS = {
     **dict.fromkeys(["allclose", "array_equal", "is_grad_enabled", "is_contiguous", "is_floating_point"], "_bool"),
     **dict.fromkeys(["backward", "set_default_dtype", "set_num_threads", "set_printoptions", "set_rng_state", "retain_grad"], "None"),
     **dict.fromkeys(["get_num_threads", "initial_seed", "seed", "dim", "numel", "element_size", "data_ptr"], "_int"),
-    **dict.fromkeys(["broadcast_arrays", "broadcast_tensors", "chunk", "split", "tensor_split", "unbind", "unstack", "meshgrid", "std_mean", "var_mean",
-                     "topk"], "tuple[Tensor, ...]"),
+    **dict.fromkeys(["broadcast_arrays", "broadcast_tensors", "chunk", "split", "tensor_split", "unbind", "unstack", "meshgrid", "std_mean", "var_mean"],
+                    "tuple[Tensor, ...]"),
+    **dict.fromkeys(["topk", "kthvalue", "mode", "cummax", "cummin"], "Selection"), "aminmax": "Extremes", "histogram": "Histogram",
+    **dict.fromkeys(["unique", "unique_consecutive"], "Tensor | tuple[Tensor, ...]"),
+    "unique_all": "UniqueAll", "unique_counts": "UniqueCounts", "unique_inverse": "UniqueInverse",
     **dict.fromkeys(["get_default_dtype", "promote_types"], "DType"),
     **dict.fromkeys(["default_generator", "manual_seed"], "Generator"),
     "broadcast_shapes": "tuple[_int, ...]", "checkpoint": "_T", "fork_rng": "AbstractContextManager[Any]", "threads": "AbstractContextManager[Any]",
@@ -175,7 +184,8 @@ def tensor_stub():
         BUILTINS, "from collections.abc import Callable, Iterator, Sequence", "from types import EllipsisType",
         "from typing import Any, Literal, Self, SupportsIndex, TypeAlias, overload", "", "import numpy as np",
         "from typing_extensions import disjoint_base", "",
-        "from cgrad.core.dtype import DType", "from cgrad.core.tape import Node", "from cgrad.ops.random import Generator", "",
+        "from cgrad.core.dtype import DType", "from cgrad.core.tape import Node", "from cgrad.ops.random import Generator",
+        "from cgrad.ops.results import Extremes, Selection", "",
         ALIASES, "@disjoint_base", "class Tensor:",
     ]
     for name, text in sorted(PROPERTIES.items()):
@@ -220,7 +230,8 @@ def top_stub():
     ]
     for module, names in sorted(REEXPORTS.items()):
         lines.append(f"from {module} import " + ", ".join(n if " as " in n else f"{n} as {n}" for n in names))
-    lines += ["from cgrad.core.dtype import DType", "from cgrad.core.tensor import " + ", ".join(ALIAS_NAMES), "",
+    lines += ["from cgrad.core.dtype import DType", "from cgrad.core.tensor import " + ", ".join(ALIAS_NAMES),
+              "from cgrad.ops.results import Extremes, Histogram, Selection, UniqueAll, UniqueCounts, UniqueInverse", "",
               '_T = TypeVar("_T")', "", "__version__: _str", ""]
     done = {n.split(" as ")[-1] for names in REEXPORTS.values() for n in names} | HIDDEN
     for name in dir(cg):

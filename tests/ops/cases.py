@@ -6,7 +6,9 @@ operation, add a row; a test fails for a public operation without one.
 from dataclasses import dataclass, field
 
 import numpy as np
+import scipy.integrate
 import scipy.special as sp
+import scipy.stats
 
 import cgrad as cg
 from cgrad.ops import creation, random
@@ -485,6 +487,89 @@ row("nonzero", np.nonzero, [Sample(np.array([[0, 1], [2, 0]])), Sample(np.zeros(
 for _name in ("tril", "triu"):
     row(_name, getattr(np, _name), [Sample(Draw((3, 4))), Sample(Draw((2, 4, 3)), 1), Sample(Draw((3, 3)), k=-1), Sample(Draw((3, 3)), 9),
                                     Sample(Draw((0, 2)))])
+
+# ----------------------------------------------------------------------------------------------------------- sorting, sets
+def _top(x, k, axis=-1, largest=True):
+    index = np.take(np.argsort(-x if largest else x, axis, kind="stable"), range(k), axis)
+    return np.take_along_axis(x, index, axis), index
+
+
+def _kth(x, k, axis=-1):
+    return np.take(np.sort(x, axis), k - 1, axis), np.take(np.argsort(x, axis), k - 1, axis)
+
+
+def _median(x, axis=None, keepdims=False, function=np.quantile):
+    return function(x, 0.5, axis=axis, keepdims=keepdims, method="lower")
+
+
+def _mode(x, axis=-1, keepdims=False):
+    value = scipy.stats.mode(x, axis, keepdims=True).mode
+    last = x.shape[axis] - 1 - np.argmax(np.flip(x == value, axis), axis, keepdims=True)
+    return (value, last) if keepdims else (value.squeeze(axis), last.squeeze(axis))
+
+
+def _far(shape):
+    return Draw(shape, distinct=True)
+
+
+def _so_far(x, axis, function):
+    values = function.accumulate(x, axis)
+    index = np.where(values == x, np.arange(x.shape[axis]).reshape((-1,) + (1,) * (x.ndim - 1 - axis % x.ndim)), 0)
+    return values, np.maximum.accumulate(index, axis)
+
+
+row("sort", lambda x, axis=-1, descending=False: np.flip(np.sort(x, axis), axis) if descending else np.sort(x, axis),
+    [Sample(_far((2, 3))), Sample(_far((3, 4)), axis=0), Sample(_far((2, 3, 4)), 1, descending=True), Sample(Draw((0, 3))), Sample(Draw((1,)))])
+row("argsort", lambda x, axis=-1, descending=False: np.argsort(-x if descending else x, axis, kind="stable"),
+    [Sample(_far((2, 3))), Sample(_far((3, 4)), axis=0), Sample(_far((5,)), descending=True), Sample(np.array([1, 0, 1, 0, 1]))], differentiable=False)
+row("msort", lambda x: np.sort(x, 0), [Sample(_far((4, 3))), Sample(_far((3,)))])
+row("topk", _top, [Sample(_far((6,)), 3), Sample(_far((3, 5)), 2, axis=0), Sample(_far((2, 4)), 4), Sample(_far((2, 5)), 2, -1, False), Sample(_far((3,)), 0),
+                   Sample(_far((2, 4, 3)), 1, axis=1)])
+row("kthvalue", _kth, [Sample(_far((6,)), 3), Sample(_far((3, 5)), 1, axis=0), Sample(_far((2, 5)), 5)])
+row("mode", _mode, [Sample(np.array([[2.0, 3.0, 3.0, 1.0], [1.0, 5.0, 5.0, 1.0]])), Sample(np.array([[2, 2], [2, 1], [1, 1]]), axis=0, keepdims=True),
+                    Sample(_far((2, 3)))])
+_ORDERS = [Sample(_far((6,))), Sample(_far((2, 5)), axis=1), Sample(_far((2, 4, 3)), axis=(0, 2), keepdims=True), Sample(_far(()))]
+row("median", _median, _ORDERS)
+row("nanmedian", lambda *args, **options: _median(*args, **options, function=np.nanquantile), _ORDERS)
+for _name, _quantile in (("quantile", np.quantile), ("nanquantile", np.nanquantile)):
+    row(_name, lambda x, q, interpolation="linear", function=_quantile, **options: function(x, q, method=interpolation, **options),
+        [Sample(_far((6,)), 0.3), Sample(_far((2, 5)), np.array([0.0, 0.45, 1.0]), axis=1), Sample(_far((2, 4, 3)), 0.7, axis=(0, 2), keepdims=True),
+         Sample(_far((5,)), np.array([[0.1, 0.6]]), axis=0), Sample(_far((4, 2)), Draw((2,), 0.1, 0.3), axis=0)] +
+        [Sample(_far((6,)), np.array([0.3, 0.55, 0.4]), interpolation=kind) for kind in ("lower", "higher", "midpoint", "nearest")])
+row("aminmax", lambda x, axis=None, keepdims=False: (np.min(x, axis, keepdims=keepdims), np.max(x, axis, keepdims=keepdims)),
+    [Sample(_far((6,))), Sample(_far((2, 5)), axis=1, keepdims=True)])
+_sorted = np.array([1.0, 2.0, 2.0, 5.0])
+row("searchsorted", lambda x, y, side="left": np.searchsorted(x, y, side),
+    [Sample(_sorted, np.array([[0.0, 2.0], [3.0, 9.0]])), Sample(_sorted, np.array([2.0, NAN, 5.0]), side="right"), Sample(_sorted, 2.0),
+     Sample(np.array([1, 3], np.int32), np.array([2.5])), Sample(_sorted[:0], np.array([1.0]))], differentiable=False)
+row("bucketize", lambda x, y, right=False: np.searchsorted(y, x, "right" if right else "left"),
+    [Sample(Draw((2, 3)), np.array([-1.0, 0.0, 1.0])), Sample(np.array([1, 2]), np.array([1, 2]), right=True)], differentiable=False)
+row("flatnonzero", np.flatnonzero, [Sample(np.array([[0, 5], [7, 0]])), Sample(np.array(3.0))], differentiable=False)
+_repeated = np.array([[3, 1, 3], [2, 1, 3]])
+row("unique", lambda x, **options: np.unique(x, **options),
+    [Sample(_far((2, 3))), Sample(_repeated, return_inverse=True, return_counts=True, return_index=True), Sample(_repeated, axis=1)])
+row("unique_all", lambda x: np.unique(x, True, True, True), [Sample(_repeated), Sample(_repeated[:0])], differentiable=False)
+row("unique_counts", lambda x: np.unique(x, return_counts=True), [Sample(_repeated)], differentiable=False)
+row("unique_inverse", lambda x: np.unique(x, return_inverse=True), [Sample(_repeated)], differentiable=False)
+row("unique_values", np.unique, [Sample(_repeated), Sample(_far((3,)))])
+row("unique_consecutive", lambda x: (x[[0, 2, 3]], np.array([0, 0, 1, 2]), np.array([2, 1, 1])), [Sample(np.array([1.0, 1.0, 2.0, 1.0]))],
+    function=lambda x: cg.unique_consecutive(x, True, True), differentiable=False)
+row("isin", np.isin, [Sample(_repeated, np.array([1, 2])), Sample(Draw((3,)), 0.5, invert=True), Sample(np.array([1, 2]), np.array([1.0, 2.5]))],
+    differentiable=False)
+row("bincount", np.bincount, [Sample(np.array([0, 3, 3, 1])), Sample(np.array([2, 0]), minlength=5), Sample(np.array([0, 2, 2]), Draw((3,))),
+                              Sample(np.array([], int))])
+row("histc", lambda x, bins, min, max: np.histogram(x, bins, (min, max))[0].astype(float),
+    [Sample(Draw((2, 5)), 4, -1.0, 1.0), Sample(np.array([0.0, 1.0, 2.0]), 2, 0, 2)], differentiable=False)
+row("histogram", np.histogram, [Sample(Draw((2, 5)), 4, (-1.0, 1.0)), Sample(Draw((6,)), np.array([-1.0, 0.0, 2.0])), Sample(Draw((6,)), 3, (-2.0, 2.0), density=True),
+                                Sample(Draw((3,)), 2, (-1, 1), weights=np.array([0.5, 1.0, 2.0]))], differentiable=False,
+    own_dtype=True)
+
+row("cummax", lambda x, axis=-1: _so_far(x, axis, np.maximum), [Sample(_far((2, 5))), Sample(_far((4, 3)), axis=0), Sample(_far((2, 4, 3)), 1), Sample(Draw((0, 2)))])
+row("cummin", lambda x, axis=-1: _so_far(x, axis, np.minimum), [Sample(_far((2, 5))), Sample(_far((4, 3)), axis=0), Sample(_far((1,)))])
+row("logcumsumexp", lambda x, axis=-1: np.log(np.cumsum(np.exp(x), axis)), [Sample(Draw((2, 5))), Sample(Draw((4, 3)), axis=0), Sample(Draw((0,)))])
+for _name in ("trapezoid", "cumulative_trapezoid"):
+    row(_name, getattr(scipy.integrate, _name),
+        [Sample(Draw((5,))), Sample(Draw((2, 4)), dx=0.5), Sample(Draw((4, 2)), Draw((4,)), axis=0), Sample(Draw((2, 3)), Draw((2, 3)))])
 
 # ---------------------------------------------------------------------------------------------------------------- joining
 row("concat", lambda xs, axis=0: np.concatenate(xs, axis),

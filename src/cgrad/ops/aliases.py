@@ -14,6 +14,8 @@ KEYWORDS = {
     "axes": ("dims",),
     "xs": ("tensors", "arrays"),
     "correction": ("ddof",),
+    "interpolation": ("method",),
+    "weights": ("weight",),
 }
 
 NAMES = {
@@ -55,6 +57,7 @@ NAMES = {
     # reductions
     "cumulative_sum": ("cumsum",),
     "cumulative_prod": ("cumprod",),
+    "trapezoid": ("trapz",),
     # shape and joining
     "permute_dims": ("permute",),
     "swapaxes": ("swapdims",),

@@ -1,13 +1,19 @@
-"""Running sums and products along an axis, and differences.
+"""Running sums, products and extremes along an axis, differences, and integrals.
 
 The slope of a running product is a linear recurrence, never a quotient, so that zeros do no harm; and the slope of a recurrence
 is a recurrence, so any order of derivative nests.  Next: matmul.py.
 """
+from cgrad.core.forward import running
 from cgrad.core.forward import scan as forward
-from cgrad.core.arguments import as_tensor, cast, one_axis, whole_number
+from cgrad.core.arguments import as_floating, as_tensor, cast, one_axis, whole_number
+from cgrad.ops.compare import isinf, where
 from cgrad.ops.creation import ones_like, zeros_like
-from cgrad.ops.define import LINEAR, define, public
+from cgrad.ops.define import LINEAR, NONDIFF, define, public
+from cgrad.ops.elementwise import exp
+from cgrad.ops.indexing import _gather
 from cgrad.ops.joining import concat
+from cgrad.ops.results import Selection
+from cgrad.ops.shape import reshape
 
 
 def _part(x, axis, start, stop):
@@ -198,3 +204,238 @@ def diff(x, n=1, axis=-1, prepend=None, append=None):
         later, earlier = _part(x, at, 1, None), _part(x, at, 0, -1)
         x = later ^ earlier if x.dtype == "bool" else later - earlier
     return x
+
+
+# --------------------------------------------------------------------------------------------------------------- extremes
+_running_extremes = define("running_extremes", forward=running.running_extremes, inputs=("x",), options=("axis", "largest"), kind=NONDIFF,
+                           public=False)
+
+
+def _extremes_so_far(name, x, axis, largest):
+    x = as_tensor(name, x)
+    shape, axis = x.shape, one_axis(name, axis, x.ndim)
+    x = x if x.ndim else reshape(x, (1,))
+    index = _running_extremes(x, axis, largest)
+    values = _gather(x, index, axis)
+    return Selection(values, index) if shape else Selection(reshape(values, ()), reshape(index, ()))
+
+
+@public(method=True)
+def cummax(x, axis=-1):
+    """Largest element so far along an axis, and its place.
+
+    Parameters
+    ----------
+    x : Tensor
+    axis : int, optional
+        The axis to run along.
+
+    Returns
+    -------
+    values, indices : Tensor
+        A named tuple, both in the shape of `x`.  The indices are int64, those of the last of equals.
+
+    Raises
+    ------
+    IndexError
+        If the axis is out of range.
+
+    Notes
+    -----
+    NaN wins from where it stands.  Gradient: ``g`` at the places of the elements.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.cummax(cg.tensor([1.0, 3.0, 2.0])).values
+    tensor([1., 3., 3.])
+    """
+    return _extremes_so_far("cummax", x, axis, True)
+
+
+@public(method=True)
+def cummin(x, axis=-1):
+    """Smallest element so far along an axis, and its place.
+
+    Parameters
+    ----------
+    x : Tensor
+    axis : int, optional
+        The axis to run along.
+
+    Returns
+    -------
+    values, indices : Tensor
+        A named tuple, both in the shape of `x`.  The indices are int64, those of the last of equals.
+
+    Raises
+    ------
+    IndexError
+        If the axis is out of range.
+
+    Notes
+    -----
+    NaN wins from where it stands.  Gradient: ``g`` at the places of the elements.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.cummin(cg.tensor([2.0, 1.0, 3.0])).values
+    tensor([2., 1., 1.])
+    """
+    return _extremes_so_far("cummin", x, axis, False)
+
+
+# ------------------------------------------------------------------------------------------------------------ logcumsumexp
+# The share of x[i] in out[j] is exp(x[i] - out[j]) = exp(x[i] - out[i]) * exp(out[i] - out[i + 1]) * ... * exp(out[j - 1] - out[j]): no factor
+# exceeds 1, and the products are a recurrence.
+def _gap(x, y):
+    """x - y, and 0 between equal infinities."""
+    return where(isinf(x).logical_and(x == y), 0, x - y)
+
+
+def _share_left(out, axis):
+    return exp(_gap(_before(out, axis, False, zeros_like), out))
+
+
+def _logcumsumexp_vjp(g, x, out, axis):
+    return exp(_gap(x, out)) * _recurrence_x(g, _share_left(out, axis), axis, False)
+
+
+def _logcumsumexp_jvp(tx, x, out, axis):
+    return _recurrence(exp(_gap(x, out)) * tx, _share_left(out, axis), axis, False)
+
+
+_logcumsumexp = define("logcumsumexp", forward=running.logcumsumexp, inputs=("x",), options=("axis",), vjp=_logcumsumexp_vjp,
+                       jvp=_logcumsumexp_jvp, public=False)
+
+
+@public(method=True)
+def logcumsumexp(x, axis=-1):
+    """Logarithm of the running sum of exponentials along an axis, without overflow.
+
+    Parameters
+    ----------
+    x : Tensor
+    axis : int, optional
+        The axis to run along.
+
+    Returns
+    -------
+    Tensor
+        Shape of `x`; integers give the default float.
+
+    Raises
+    ------
+    IndexError
+        If the axis is out of range.
+
+    Notes
+    -----
+    ``out[i] = log(exp(x[0]) + ... + exp(x[i]))``.  Gradient of ``x[i]``: the sum of ``g[j] * exp(x[i] - out[j])`` over ``j >= i``.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.logcumsumexp(cg.tensor([1000.0, 1000.0], dtype=cg.float64))
+    tensor([1000.0000, 1000.6931], dtype=cgrad.float64)
+    """
+    x = as_floating("logcumsumexp", x)
+    axis = one_axis("logcumsumexp", axis, x.ndim)
+    return _logcumsumexp(x, axis) if x.ndim else +x
+
+
+# --------------------------------------------------------------------------------------------------------------- integrals
+def _trapezoids(name, y, x, dx, axis):
+    """The areas between neighbours along an axis, and the axis."""
+    y = as_floating(name, y)
+    if y.ndim == 0:
+        raise ValueError(f"{name}: needs at least one axis, got a 0-d tensor")
+    axis = one_axis(name, axis, y.ndim)
+    if x is not None:
+        x = as_tensor(name, x)
+        if x.ndim == 1:
+            if x.shape[0] != y.shape[axis]:
+                raise ValueError(f"{name}: x has {x.shape[0]} places, but y of shape {y.shape} has {y.shape[axis]} along axis {axis}")
+            dx = reshape(diff(x), (-1,) + (1,) * (y.ndim - 1 - axis))
+        else:
+            dx = diff(x, axis=axis - y.ndim)
+    return (_part(y, axis, 1, None) + _part(y, axis, 0, -1)) * (dx / 2), axis
+
+
+@public(method=True)
+def trapezoid(y, x=None, dx=1.0, axis=-1):
+    """Integral along an axis by the trapezoidal rule.
+
+    Parameters
+    ----------
+    y : Tensor
+        The values.
+    x : Tensor, optional
+        The places where they were taken: one row for the axis, or what broadcasts with `y`.
+    dx : number, optional
+        The distance between neighbours, if no places are given.
+    axis : int, optional
+        The axis to integrate along.
+
+    Returns
+    -------
+    Tensor
+        Without the axis; integers give the default float.
+
+    Raises
+    ------
+    IndexError
+        If the axis is out of range.
+    ValueError
+        If `y` is 0-d, or `x` does not fit.
+
+    Notes
+    -----
+    The sum of ``(y[i] + y[i + 1]) * (x[i + 1] - x[i]) / 2``.  Gradient: for `y` and `x`.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.trapezoid(cg.tensor([1.0, 2.0, 3.0]), dx=2)
+    tensor(8.)
+    """
+    areas, axis = _trapezoids("trapezoid", y, x, dx, axis)
+    return areas.sum(axis)
+
+
+@public(method=True)
+def cumulative_trapezoid(y, x=None, dx=1.0, axis=-1):
+    """Running integral along an axis by the trapezoidal rule.
+
+    Parameters
+    ----------
+    y : Tensor
+    x : Tensor, optional
+    dx : number, optional
+    axis : int, optional
+        As for `trapezoid`.
+
+    Returns
+    -------
+    Tensor
+        Shorter than `y` by one along the axis.
+
+    Raises
+    ------
+    IndexError
+        If the axis is out of range.
+    ValueError
+        If `y` is 0-d, or `x` does not fit.
+
+    Notes
+    -----
+    Gradient: for `y` and `x`.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.cumulative_trapezoid(cg.tensor([1.0, 2.0, 3.0]))
+    tensor([1.5000, 4.0000])
+    """
+    return _running_sum(*_trapezoids("cumulative_trapezoid", y, x, dx, axis))

@@ -1,0 +1,125 @@
+"""Running extremes and the running log-sum-exp along an axis.
+
+Called by ops/scan.py with an axis in range.  Results are fresh and C-contiguous.  The GIL is released in the loops.  Next: ops/scan.py.
+"""
+from libc.math cimport exp, fabs, log1p
+from libc.stdint cimport int64_t
+
+from cgrad.core.dtype cimport KIND, KIND_FLOAT
+from cgrad.core.tensor cimport Tensor, cast_tensor, contiguous_tensor, empty_like, shape_of
+from cgrad.kernels.table cimport FLOAT32, INT64
+
+ctypedef fused element:
+    int64_t
+    float
+    double
+
+ctypedef fused floating:
+    float
+    double
+
+
+cdef inline bint takes_over(element value, element best, bint largest) noexcept nogil:
+    """Whether an element is the new extreme: the later one of equals, and NaN for good."""
+    if element is int64_t:
+        return value >= best if largest else value <= best
+    else:
+        return value != value or (value >= best if largest else value <= best)
+
+
+cdef void extremes(const element* x, int64_t* out, Py_ssize_t outer, Py_ssize_t n, Py_ssize_t inner, bint largest) noexcept nogil:
+    """out[i] is the place of the extreme of x[0], ..., x[i], for `inner` neighbours at a time."""
+    cdef Py_ssize_t _block, i, j, k
+    cdef element best
+    for _block in range(outer):
+        if inner == 1:
+            k = 0
+            best = x[0]
+            for i in range(n):
+                if takes_over(x[i], best, largest):
+                    k = i
+                    best = x[i]
+                out[i] = k
+        else:
+            for j in range(inner):
+                out[j] = 0
+            for i in range(1, n):
+                for j in range(inner):
+                    k = out[(i - 1) * inner + j]
+                    out[i * inner + j] = i if takes_over(x[i * inner + j], x[k * inner + j], largest) else k
+        x += n * inner
+        out += n * inner
+
+
+cdef inline double add_exponentials(double a, double b) noexcept nogil:
+    """log(exp(a) + exp(b))."""
+    if a != a or b != b:
+        return a + b
+    if a == b:                            # infinities, too
+        return a + 0.6931471805599453
+    return max(a, b) + log1p(exp(-fabs(a - b)))
+
+
+cdef void sums(const floating* x, floating* out, Py_ssize_t outer, Py_ssize_t n, Py_ssize_t inner) noexcept nogil:
+    cdef Py_ssize_t _block, i, j
+    cdef double total
+    for _block in range(outer):
+        if inner == 1:                    # one number carries the sum: in double, its rounding costs nothing
+            total = x[0]
+            out[0] = x[0]
+            for i in range(1, n):
+                total = add_exponentials(total, x[i])
+                out[i] = <floating>total
+        else:
+            for j in range(inner):
+                out[j] = x[j]
+            for i in range(inner, n * inner):
+                out[i] = <floating>add_exponentials(out[i - inner], x[i])
+        x += n * inner
+        out += n * inner
+
+
+cdef Py_ssize_t around(Tensor x, int axis, Py_ssize_t* inner) noexcept:
+    """How many elements lie before the axis, and (in `inner`) how many behind it."""
+    cdef Py_ssize_t outer = 1
+    cdef int k
+    inner[0] = 1
+    for k in range(axis):
+        outer *= shape_of(x)[k]
+    for k in range(axis + 1, x.rank):
+        inner[0] *= shape_of(x)[k]
+    return outer
+
+
+def running_extremes(Tensor x not None, int axis, bint largest):
+    """Places of the largest (or smallest) elements so far, as int64."""
+    cdef Py_ssize_t outer, inner, n = shape_of(x)[axis]
+    cdef Tensor out
+    x = contiguous_tensor(x if KIND[x.dtype_id] == KIND_FLOAT else cast_tensor(x, INT64))
+    out = empty_like(x, INT64)
+    outer = around(x, axis, &inner)
+    if x.count:
+        with nogil:
+            if x.dtype_id == INT64:
+                extremes(<const int64_t*>x.data, <int64_t*>out.data, outer, n, inner, largest)
+            elif x.dtype_id == FLOAT32:
+                extremes(<const float*>x.data, <int64_t*>out.data, outer, n, inner, largest)
+            else:
+                extremes(<const double*>x.data, <int64_t*>out.data, outer, n, inner, largest)
+    return out
+
+
+def logcumsumexp(Tensor x not None, int axis):
+    """out[i] = log(exp(x[0]) + ... + exp(x[i])) of a floating tensor."""
+    cdef Py_ssize_t outer, inner, n = shape_of(x)[axis]
+    cdef Tensor out
+    x = contiguous_tensor(x)
+    out = empty_like(x, x.dtype_id)
+    outer = around(x, axis, &inner)
+    if x.count:
+        with nogil:
+            if x.dtype_id == FLOAT32:
+                sums(<const float*>x.data, <float*>out.data, outer, n, inner)
+            else:
+                sums(<const double*>x.data, <double*>out.data, outer, n, inner)
+    return out

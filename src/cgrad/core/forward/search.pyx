@@ -1,0 +1,87 @@
+"""Searching sorted rows, and what sets of numbers tell: unique elements, membership, counts.
+
+Binary search is a loop of our own, since rows come in batches; sets are NumPy's, on the tensors' own memory.  NaN is larger than every
+number.  Called by ops/searching.py, which checks shapes; results are plain and hold int64 or bools.  The GIL is released in long loops.
+Next: ops/searching.py.
+"""
+from libc.stdint cimport int64_t
+
+from cgrad.core.dtype cimport KIND, KIND_FLOAT, PROMOTE
+from cgrad.core.tensor cimport Tensor, cast_tensor, contiguous_tensor, empty_like, shape_of
+from cgrad.kernels.table cimport FLOAT32, INT64
+
+import numpy as np
+
+from cgrad.core import convert
+
+ctypedef fused element:
+    int64_t
+    float
+    double
+
+
+cdef inline bint less(element a, element b) noexcept nogil:
+    if element is int64_t:
+        return a < b
+    else:
+        return a < b or (b != b and a == a)
+
+
+cdef void search(const element* rows, Py_ssize_t n, const element* values, Py_ssize_t m, int64_t* out, Py_ssize_t count, bint one_row,
+                 bint right) noexcept nogil:
+    """out[i] is how many elements of its row (of length n, for m values each) are less than values[i], or not greater if `right`."""
+    cdef Py_ssize_t i, low, high, middle
+    cdef element value
+    cdef const element* row = rows
+    for i in range(count):
+        if not one_row and i and i % m == 0:
+            row += n
+        value = values[i]
+        low = 0
+        high = n
+        while low < high:
+            middle = low + (high - low) // 2
+            if (not less(value, row[middle])) if right else less(row[middle], value):
+                low = middle + 1
+            else:
+                high = middle
+        out[i] = low
+
+
+def searchsorted(Tensor x not None, Tensor y not None, bint right):
+    """Where each value of `y` goes into its row of `x`: x is one row, or has the shape of y except along the last axis."""
+    cdef int dtype = PROMOTE[x.dtype_id][y.dtype_id]
+    cdef Py_ssize_t n = shape_of(x)[x.rank - 1]
+    cdef Py_ssize_t m = shape_of(y)[y.rank - 1] if y.rank else 1
+    cdef bint one_row = x.rank == 1
+    cdef Tensor out
+    if KIND[dtype] != KIND_FLOAT:
+        dtype = INT64
+    x, y = contiguous_tensor(cast_tensor(x, dtype)), contiguous_tensor(cast_tensor(y, dtype))
+    out = empty_like(y, INT64)
+    with nogil:
+        if dtype == INT64:
+            search(<const int64_t*>x.data, n, <const int64_t*>y.data, m, <int64_t*>out.data, y.count, one_row, right)
+        elif dtype == FLOAT32:
+            search(<const float*>x.data, n, <const float*>y.data, m, <int64_t*>out.data, y.count, one_row, right)
+        else:
+            search(<const double*>x.data, n, <const double*>y.data, m, <int64_t*>out.data, y.count, one_row, right)
+    return out
+
+
+def unique(Tensor x not None, along):
+    """First place of each different element (or slice along an axis), which one stands at each place, and how often each occurs."""
+    _, *found = np.unique(convert.numpy(x), return_index=True, return_inverse=True, return_counts=True, axis=along, equal_nan=False)
+    first, inverse, counts = [part.astype(np.int64, copy=False) for part in found]
+    inverse = inverse.reshape(x.shape if along is None else -1)
+    return convert.share_array(first), convert.share_array(inverse), convert.share_array(counts)
+
+
+def isin(Tensor x not None, Tensor y not None, bint invert):
+    """Whether each element of `x` is among those of `y`, or is not."""
+    return convert.share_array(np.asarray(np.isin(convert.numpy(x), convert.numpy(y), invert=invert)))
+
+
+def bincount(Tensor x not None, Py_ssize_t length):
+    """How often each of 0, 1, ..., length - 1 occurs in a vector of such numbers."""
+    return convert.share_array(np.bincount(convert.numpy(x), minlength=length).astype(np.int64, copy=False))

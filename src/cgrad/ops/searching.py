@@ -1,0 +1,589 @@
+"""Searching, sets, counts: where values belong, which there are, how often.
+
+Places and counts carry no derivative; unique values have that of the elements they are read from, and weighted counts that of their
+weights.  Next: scan.py.
+"""
+from cgrad.core.arguments import as_floating, as_tensor, one_axis, whole_number
+from cgrad.core.forward import search as forward
+from cgrad.core.tensor import Tensor
+from cgrad.ops import reduction
+from cgrad.ops.compare import isfinite, where
+from cgrad.ops.creation import asarray, linspace, ones_like, zeros
+from cgrad.ops.define import NONDIFF, define, public
+from cgrad.ops.indexing import getitem, nonzero, scatter_add, take_along_axis
+from cgrad.ops.joining import concat
+from cgrad.ops.results import Histogram, UniqueAll, UniqueCounts, UniqueInverse
+from cgrad.ops.scan import cumulative_sum
+from cgrad.ops.shape import reshape
+
+
+def _beside(name, y, x):
+    """`y` as a tensor; Python numbers take the dtype of the floating tensor that they meet."""
+    weak = isinstance(y, (int, float, list, tuple)) and isinstance(x, Tensor) and x.dtype.is_floating_point
+    return asarray(y, dtype=x.dtype) if weak else as_tensor(name, y)
+
+
+# -------------------------------------------------------------------------------------------------------------- searching
+def _search_batch(x, y, right, size, batched):
+    if not batched[0] and x.ndim == 1:
+        return _searchsorted(x, y, right)
+    x, y = [z if has else z.broadcast_to((size, *z.shape)) for z, has in zip((x, y), batched)]
+    if x.ndim > 2 or y.ndim == 2:
+        return _searchsorted(x, y, right)
+    return reshape(_searchsorted(x, reshape(y, (size, -1)), right), y.shape)        # any number of values for one row
+
+
+_searchsorted = define("searchsorted", forward=forward.searchsorted, inputs=("x", "y"), options=("right",), kind=NONDIFF, batch=_search_batch,
+                       public=False)
+
+
+@public(method=True)
+def searchsorted(x, y, *, side=None, sorter=None, right=False, out_int32=False):
+    """Places at which values go into sorted rows, so that these stay sorted.
+
+    Parameters
+    ----------
+    x : Tensor
+        One sorted row, or sorted rows along the last axis.
+    y : Tensor or number
+        The values; in any shape for one row, else in the shape of `x` except along the last axis.
+    side : str, optional
+        ``"left"`` (the default) for the place before equal elements, ``"right"`` for that behind them.
+    sorter : Tensor of int, optional
+        The places of the elements of `x` in order, as `argsort` gives them, if `x` is not sorted.
+    right : bool, optional
+        PyTorch's older word for ``side="right"``.
+    out_int32 : bool, optional
+        Whether the result is int32.
+
+    Returns
+    -------
+    Tensor
+        int64 in the shape of `y`: how many elements are less (``"left"``), or not greater (``"right"``).  No gradient.
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not fit, `side` is unknown, or `side` and `right` disagree.
+
+    Notes
+    -----
+    NaN counts as larger than every number.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.searchsorted(cg.tensor([1, 3, 5]), cg.tensor([3, 4]))
+    tensor([1, 2])
+    """
+    x, y = _beside("searchsorted", x, y), _beside("searchsorted", y, x)
+    if side not in (None, "left", "right") or side == "left" and right:
+        raise ValueError(f'searchsorted: side must be "left" or "right", got {side!r}' + (" together with right=True" if right else ""))
+    if x.ndim == 0 or x.ndim > 1 and x.shape[:-1] != y.shape[:-1]:
+        raise ValueError(f"searchsorted: x must be one row, or have the shape of y except along the last axis; got shapes {x.shape} and {y.shape}")
+    if sorter is not None:
+        sorter = as_tensor("searchsorted", sorter)
+        if sorter.shape != x.shape:
+            raise ValueError(f"searchsorted: sorter must have the shape of x, got {sorter.shape} and {x.shape}")
+        x = take_along_axis(x.detach(), sorter)
+    found = _searchsorted(x, y, right or side == "right")
+    return found.astype("int32") if out_int32 else found
+
+
+@public(method=True)
+def bucketize(x, boundaries, *, right=False, out_int32=False):
+    """The interval between sorted boundaries in which each element lies: `searchsorted` the other way round.
+
+    Parameters
+    ----------
+    x : Tensor or number
+    boundaries : Tensor
+        One sorted row.
+    right : bool, optional
+        Whether an element equal to a boundary lies behind it.
+    out_int32 : bool, optional
+        Whether the result is int32.
+
+    Returns
+    -------
+    Tensor
+        int64 in the shape of `x`; 0 lies before the first boundary.  No gradient.
+
+    Raises
+    ------
+    ValueError
+        If the boundaries are not one row.
+
+    Notes
+    -----
+    ``right`` has PyTorch's meaning, the opposite of that in NumPy's ``digitize``.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.bucketize(cg.tensor([0.5, 1.0, 7.0]), cg.tensor([1.0, 2.0]))
+    tensor([0, 0, 2])
+    """
+    boundaries = _beside("bucketize", boundaries, x)
+    if boundaries.ndim != 1:
+        raise ValueError(f"bucketize: boundaries must be one row, got shape {boundaries.shape}")
+    return searchsorted(boundaries, x, right=right, out_int32=out_int32)
+
+
+@public(method=False)
+def flatnonzero(x):
+    """Places of the elements that are not zero, in the flattened tensor.
+
+    Parameters
+    ----------
+    x : Tensor
+
+    Returns
+    -------
+    Tensor
+        int64, 1-d.  No gradient.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.flatnonzero(cg.tensor([[0, 5], [7, 0]]))
+    tensor([1, 2])
+    """
+    return nonzero(reshape(as_tensor("flatnonzero", x), (-1,)))[0]
+
+
+# ------------------------------------------------------------------------------------------------------------------- sets
+_unique = define("unique", forward=forward.unique, inputs=("x",), options=("along",), kind=NONDIFF, public=False)
+
+
+def _isin_batch(x, y, invert, size, batched):
+    if not batched[1]:
+        return _isin(x, y, invert)
+    x = x if batched[0] else x.broadcast_to((size, *x.shape))
+    found = (reshape(x, (size, -1, 1)) == reshape(y, (size, 1, -1))).any(-1)
+    return reshape(found ^ invert, x.shape)
+
+
+_isin = define("isin", forward=forward.isin, inputs=("x", "y"), options=("invert",), kind=NONDIFF, batch=_isin_batch, public=False)
+
+
+def _slices(name, x, axis):
+    """The axis in range, or None for the flattened tensor."""
+    return None if axis is None else one_axis(name, axis, x.ndim) if x.ndim else None
+
+
+def _first_of_each(x, axis, first):
+    return getitem(reshape(x, (-1,)), first) if axis is None else getitem(x, (slice(None),) * axis + (first,))
+
+
+@public(method=True)
+def unique(x, sorted=True, return_inverse=False, return_counts=False, axis=None, *, return_index=False):
+    """The different elements, or slices along an axis, in order.
+
+    Parameters
+    ----------
+    x : Tensor
+    sorted : bool, optional
+        Accepted for PyTorch's sake; they always come in order.
+    return_inverse : bool, optional
+        Whether to say which one stands at each place.
+    return_counts : bool, optional
+        Whether to say how often each occurs.
+    axis : int, optional
+        Along which slices are compared; without it, the flattened tensor has its elements compared.
+    return_index : bool, optional
+        Whether to say where each occurs first.
+
+    Returns
+    -------
+    Tensor or tuple of Tensor
+        The values alone, or followed by indices, inverse and counts (int64), as far as they are asked for.
+
+    Raises
+    ------
+    IndexError
+        If the axis is out of range.
+
+    See Also
+    --------
+    unique_all : everything, under names.
+
+    Notes
+    -----
+    NaN differs from NaN.  Gradient of the values: ``g`` at the first place of each; the rest has none.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.unique(cg.tensor([3, 1, 3]), return_counts=True)
+    (tensor([1, 3]), tensor([1, 2]))
+    """
+    x = as_tensor("unique", x)
+    axis = _slices("unique", x, axis)
+    first, inverse, counts = _unique(x, axis)
+    values = _first_of_each(x, axis, first)
+    more = [part for part, wanted in ((first, return_index), (inverse, return_inverse), (counts, return_counts)) if wanted]
+    return (values, *more) if more else values
+
+
+@public(method=False)
+def unique_all(x):
+    """The different elements in order, with everything about them.
+
+    Parameters
+    ----------
+    x : Tensor
+
+    Returns
+    -------
+    values, indices, inverse_indices, counts : Tensor
+        A named tuple: the elements, where each occurs first in the flattened tensor, which one stands at each place (in the shape of
+        `x`), and how often each occurs.
+
+    Notes
+    -----
+    NaN differs from NaN.  Gradient: that of `unique`.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.unique_all(cg.tensor([3, 1, 3])).inverse_indices
+    tensor([1, 0, 1])
+    """
+    values, indices, inverse, counts = unique(x, return_inverse=True, return_counts=True, return_index=True)
+    return UniqueAll(values, indices, inverse, counts)
+
+
+@public(method=False)
+def unique_counts(x):
+    """The different elements in order, and how often each occurs.
+
+    Parameters
+    ----------
+    x : Tensor
+
+    Returns
+    -------
+    values, counts : Tensor
+        A named tuple.
+
+    Notes
+    -----
+    NaN differs from NaN.  Gradient: that of `unique`.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.unique_counts(cg.tensor([3, 1, 3])).counts
+    tensor([1, 2])
+    """
+    return UniqueCounts(*unique(x, return_counts=True))
+
+
+@public(method=False)
+def unique_inverse(x):
+    """The different elements in order, and which one stands at each place.
+
+    Parameters
+    ----------
+    x : Tensor
+
+    Returns
+    -------
+    values, inverse_indices : Tensor
+        A named tuple; ``values[inverse_indices]`` is `x`.
+
+    Notes
+    -----
+    NaN differs from NaN.  Gradient: that of `unique`.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.unique_inverse(cg.tensor([3, 1, 3])).inverse_indices
+    tensor([1, 0, 1])
+    """
+    return UniqueInverse(*unique(x, return_inverse=True))
+
+
+@public(method=False)
+def unique_values(x):
+    """The different elements in order.
+
+    Parameters
+    ----------
+    x : Tensor
+
+    Returns
+    -------
+    Tensor
+        1-d.
+
+    Notes
+    -----
+    NaN differs from NaN.  Gradient: that of `unique`.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.unique_values(cg.tensor([3, 1, 3]))
+    tensor([1, 3])
+    """
+    return unique(x)
+
+
+@public(method=True)
+def unique_consecutive(x, return_inverse=False, return_counts=False, axis=None):
+    """The elements, or slices along an axis, without those that repeat the one before.
+
+    Parameters
+    ----------
+    x : Tensor
+    return_inverse : bool, optional
+        Whether to say which one stands at each place.
+    return_counts : bool, optional
+        Whether to say how often each repeats.
+    axis : int, optional
+        Along which slices are compared; without it, the flattened tensor has its elements compared.
+
+    Returns
+    -------
+    Tensor or tuple of Tensor
+        The values alone, or followed by inverse and counts (int64), as far as they are asked for.
+
+    Raises
+    ------
+    IndexError
+        If the axis is out of range.
+
+    Notes
+    -----
+    NaN differs from NaN.  Gradient of the values: ``g`` at the first place of each run.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.unique_consecutive(cg.tensor([3, 3, 1, 3]))
+    tensor([3, 1, 3])
+    """
+    x = as_tensor("unique_consecutive", x)
+    axis = _slices("unique_consecutive", x, axis)
+    slices = reshape(x.detach(), (-1,)) if axis is None else x.detach().moveaxis(axis, 0)
+    new = slices[1:] != slices[:-1]
+    if new.ndim > 1:
+        new = new.any(tuple(range(1, new.ndim)))
+    new = concat([asarray([True] * min(slices.shape[0], 1), dtype="bool"), new])
+    first = nonzero(new)[0]
+    values = _first_of_each(x, axis, first)
+    more = []
+    if return_inverse:
+        inverse = cumulative_sum(new) - 1
+        more.append(reshape(inverse, x.shape) if axis is None else inverse)
+    if return_counts:
+        more.append(concat([first[1:], asarray([slices.shape[0]])]) - first if first.size else first)
+    return (values, *more) if more else values
+
+
+@public(method=False)
+def isin(x, y, *, assume_unique=False, invert=False):
+    """Whether each element is among others.
+
+    Parameters
+    ----------
+    x : Tensor or number
+        The elements.
+    y : Tensor or number
+        The others, in any shape.
+    assume_unique : bool, optional
+        Accepted for NumPy's and PyTorch's sake.
+    invert : bool, optional
+        Whether to ask for those that are not.
+
+    Returns
+    -------
+    Tensor
+        bool, in the shape of `x`.  No gradient.
+
+    Notes
+    -----
+    NaN is among nothing.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.isin(cg.tensor([1, 2, 3]), cg.tensor([3, 1]))
+    tensor([ True, False,  True])
+    """
+    return _isin(_beside("isin", x, y), _beside("isin", y, x), bool(invert))
+
+
+# ----------------------------------------------------------------------------------------------------------------- counts
+_bincount = define("bincount", forward=forward.bincount, inputs=("x",), options=("length",), kind=NONDIFF, public=False)
+
+
+@public(method=True)
+def bincount(x, weights=None, minlength=0):
+    """How often each of 0, 1, 2, ... occurs.
+
+    Parameters
+    ----------
+    x : Tensor of int
+        1-d, not negative.
+    weights : Tensor, optional
+        What each occurrence counts, in the shape of `x`.
+    minlength : int, optional
+        Least length of the result.
+
+    Returns
+    -------
+    Tensor
+        Of length ``max(x) + 1``, or `minlength` if that is more.  int64; with weights their dtype, float64 for integers.
+
+    Raises
+    ------
+    TypeError
+        If `x` does not hold integers.
+    ValueError
+        If `x` is not 1-d or has negative elements, or the weights differ in shape.
+
+    Notes
+    -----
+    Gradient of the weights: ``g[x]``.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.bincount(cg.tensor([0, 2, 2]))
+    tensor([1, 0, 2])
+    """
+    x = as_tensor("bincount", x)
+    if x.dtype.is_floating_point or x.dtype.kind == "bool":
+        raise TypeError(f"bincount: x must hold integers, got {x.dtype.name}")
+    if x.ndim != 1:
+        raise ValueError(f"bincount: x must be 1-d, got shape {x.shape}")
+    length = whole_number("bincount", "minlength", minlength)
+    if length < 0:
+        raise ValueError(f"bincount: minlength cannot be negative, got {length}")
+    if x.size:
+        if x.min() < 0:
+            raise ValueError(f"bincount: x cannot hold negative numbers, got {x.min().item()}")
+        length = max(length, x.max().item() + 1)
+    if weights is None:
+        return _bincount(x, length)
+    weights = as_tensor("bincount", weights)
+    if weights.shape != x.shape:
+        raise ValueError(f"bincount: weights must have the shape of x, got {weights.shape} and {x.shape}")
+    if not weights.dtype.is_floating_point:
+        weights = weights.astype("float64")
+    return scatter_add(zeros(length, dtype=weights.dtype), 0, x, weights)
+
+
+def _histogram(x, edges, weights):
+    """Weighted counts between edges; the last interval has its upper edge, too."""
+    bins = edges.shape[0] - 1
+    x = reshape(x.detach(), (-1,))
+    inside = (x >= edges[0]).logical_and(x <= edges[-1])
+    index = where(inside, _searchsorted(edges[1:-1], x, True), bins)           # one more bin for what lies outside
+    weights = ones_like(index) if weights is None else reshape(weights, (-1,))
+    return scatter_add(zeros(bins + 1, dtype=weights.dtype), 0, index, weights)[:-1]
+
+
+def _equal_bins(name, x, bins, low, high):
+    """Edges of `bins` intervals of one width."""
+    if bins < 1:
+        raise ValueError(f"{name}: needs at least one bin, got {bins}")
+    if not isfinite(asarray([low, high])).all() or low > high:
+        raise ValueError(f"{name}: the range must be finite and not reversed, got {low} to {high}")
+    if low == high:
+        low, high = (low - 1, high + 1) if name == "histc" else (low - 0.5, high + 0.5)
+    return linspace(low, high, bins + 1, dtype=x.dtype)
+
+
+@public(method=True)
+def histc(x, bins=100, min=0, max=0):
+    """Counts in intervals of one width.
+
+    Parameters
+    ----------
+    x : Tensor
+    bins : int, optional
+        How many intervals.
+    min, max : number, optional
+        The range; if both are 0, that of the elements.
+
+    Returns
+    -------
+    Tensor
+        1-d, in the dtype of `x`; elements outside of the range and NaN count nowhere.  No gradient.
+
+    Raises
+    ------
+    ValueError
+        If there is no bin, or the range is reversed or not finite.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.histc(cg.tensor([1.0, 2.0, 1.0]), bins=4, min=0, max=3)
+    tensor([0., 2., 1., 0.])
+    """
+    x = as_floating("histc", x).detach()
+    if min == max == 0 and x.size:
+        min, max = x.min().item(), x.max().item()
+    edges = _equal_bins("histc", x, whole_number("histc", "bins", bins), min, max)
+    return _histogram(x, edges, None).astype(x.dtype)
+
+
+@public(method=False)
+def histogram(x, bins=10, range=None, *, weights=None, density=False):
+    """Counts in intervals, and their edges.
+
+    Parameters
+    ----------
+    x : Tensor
+    bins : int or Tensor, optional
+        How many intervals of one width, or the edges in order.
+    range : pair of numbers, optional
+        From where to where, for a number of bins; that of the elements if left out.
+    weights : Tensor, optional
+        What each element counts, in the shape of `x`.
+    density : bool, optional
+        Whether the counts are divided by their sum and the widths, so that the integral is 1.
+
+    Returns
+    -------
+    hist, bin_edges : Tensor
+        A named tuple.  Each interval has its lower edge, the last one both.  The counts are int64; floating with weights or `density`.
+
+    Raises
+    ------
+    ValueError
+        If there is no bin, the range is reversed or not finite, the edges are not in order, or the weights differ in shape.
+
+    Notes
+    -----
+    Gradient: for the weights alone.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.histogram(cg.tensor([1.0, 2.0, 1.0]), bins=2).hist
+    tensor([2, 1])
+    """
+    x = as_floating("histogram", x)
+    if weights is not None:
+        weights = as_tensor("histogram", weights)
+        if weights.shape != x.shape:
+            raise ValueError(f"histogram: weights must have the shape of x, got {weights.shape} and {x.shape}")
+    if isinstance(bins, int):
+        low, high = range if range is not None else (x.detach().min().item(), x.detach().max().item()) if x.size else (0, 1)
+        edges = _equal_bins("histogram", x, bins, low, high)
+    else:
+        edges = as_floating("histogram", bins)
+        if edges.ndim != 1 or edges.shape[0] < 2 or (edges[1:] < edges[:-1]).any():
+            raise ValueError(f"histogram: the edges must be at least two numbers in order, got shape {edges.shape}")
+    counts = _histogram(x, edges, weights)
+    if density:
+        counts = counts.astype(x.dtype)
+        counts = counts / reduction.sum(counts) / (edges[1:] - edges[:-1])
+    return Histogram(counts, edges)
