@@ -104,10 +104,6 @@ cdef extern from *:
         return failed;
     }
 
-    static int forked = 0;
-    static void after_fork(void) { forked = 1; }
-    static void watch_forks(void) { pthread_atfork(NULL, NULL, after_fork); }
-
     #else       /* no thread can be started, so that what follows is compiled and never does anything */
     #define omp_get_max_threads() 1
     #define omp_get_thread_num() 0
@@ -129,8 +125,15 @@ cdef extern from *:
     #define sleep_in(bed)
     #define wake(bed)
     #define start_thread(run, argument) ((void)(run), 1)
-    #define forked 0
-    #define watch_forks()
+    #endif
+
+    static int forked = 0;
+    #if defined(_WIN32)
+    static void watch_forks(void) {}
+    #else
+    #include <pthread.h>
+    static void after_fork(void) { forked = 1; }
+    static void watch_forks(void) { pthread_atfork(NULL, NULL, after_fork); }
     #endif
     """
     uint64_t atomic_load(uint64_t* p) noexcept nogil
