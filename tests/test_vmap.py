@@ -250,6 +250,21 @@ def test_index_arrays_that_are_shared(key):
     close(vmap(lambda x: cg.index_put(x, key, v))(x)[1], cg.index_put(x[1], key, v).numpy())
 
 
+@pytest.mark.parametrize("function", [cg.index_add, cg.index_copy, cg.scatter_add, cg.take, cg.index_select])
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_functions_of_an_index_that_differs(function, axis):
+    x, source, i = t(4, 3, 5, 3), t(4, 3, 5, 3), cg.tensor([[2, 0, 1], [0, 1, 2], [1, 0, 2], [2, 1, 0]])
+    if axis == 1:
+        source = source[:, :, :3]
+    calls = {"take": lambda x, i, s: cg.take(x, i, axis), "index_select": lambda x, i, s: cg.index_select(x, axis, i),
+             "scatter_add": lambda x, i, s: cg.scatter_add(x, axis, i.reshape(3, 1, 1).broadcast_to(3, 3, 3), s[:, :3])}
+    f = calls.get(function.__name__, lambda x, i, s: function(x, axis, i, s))
+    close(vmap(f)(x, i, source), rows(f, x, i, source))
+    close(vmap(lambda i: f(x[0], i, source[0]))(i), rows(lambda i: f(x[0], i, source[0]), i))
+    g = lambda x, i, s: sum(part.sum() for part in grad(lambda x, s: (f(x, i, s) ** 2).sum(), (0, 1))(x, s))
+    close(vmap(g)(x, i, source), rows(g, x, i, source))
+
+
 def test_writes_into_batched_tensors():
     x, i = t(4, 3), cg.tensor([0, 2, 1, 0])
 

@@ -523,6 +523,13 @@ def take_along_axis(x, indices, axis=-1):
     return _gather(x, indices, axis)
 
 
+def _scattered(scatter, x, axis, index, source):
+    """index_add or index_copy as scatter does it, which takes indices that differ between the examples of a vmap."""
+    shape = x.shape[:axis] + index.shape + x.shape[axis + 1:]
+    index = index.reshape([-1 if k == axis else 1 for k in range(x.ndim)]).broadcast_to(shape)
+    return scatter(x, axis, index, source.broadcast_to(shape))
+
+
 @public(method=True)
 def index_add(x, axis, index, source, alpha=1):
     """
@@ -565,7 +572,8 @@ def index_add(x, axis, index, source, alpha=1):
     source = forward.value_for(x, source, "index_add")
     if alpha != 1:
         source = source * alpha
-    return _index_add(x, source, forward.frozen(_key(one_axis("index_add", axis, x.ndim), index)))
+    axis = one_axis("index_add", axis, x.ndim)
+    return _scattered(scatter_add, x, axis, index, source) if batching.is_batched(index) else _index_add(x, source, forward.frozen(_key(axis, index)))
 
 
 @public(method=True)
@@ -604,7 +612,10 @@ def index_copy(x, axis, index, source):
     tensor([0., 0., 1.])
     """
     x = as_tensor("index_copy", x)
-    return index_put(x, _key(one_axis("index_copy", axis, x.ndim), index), source)
+    axis = one_axis("index_copy", axis, x.ndim)
+    if batching.is_batched(index):
+        return _scattered(scatter, x, axis, index, forward.value_for(x, source, "index_copy"))
+    return index_put(x, _key(axis, index), source)
 
 
 @public(method=True)
