@@ -104,9 +104,9 @@ cdef inline double ratio_end(double x, double k, double d, double t, double a, d
     whose own rounding comes on top.
     """
     cdef double s = x + k, u = t * p, v = a1 + u, tp = t * v, q = a + tp, m = b + c * d
-    cdef double e = -product_error(d, s, 1) - d * sum_error(x, k, s)
-    cdef double w = 2 * k * d, t_low = sum_error(1, -w, t) - product_error(2 * k, d, w)
-    rest = rest + t * (sum_error(a1, u, v) + product_error(t, p, u)) + (sum_error(a, tp, q) + product_error(t, v, tp))
+    cdef double e = -product_error(d, s, 1) - d * sum_error[double](x, k, s)
+    cdef double w = 2 * k * d, t_low = sum_error[double](1, -w, t) - product_error(2 * k, d, w)
+    rest = rest + t * (sum_error[double](a1, u, v) + product_error(t, p, u)) + (sum_error[double](a, tp, q) + product_error(t, v, tp))
     low[0] = d * (rest + q * (e * (1 + d * m) - t_low * (m * (0.5 / k))))
     return q * d
 
@@ -174,10 +174,6 @@ cdef inline double gelu_ratio_medium(double x) noexcept nogil:
     cdef double d = 1 / (x + 4.25), t = 1 - 8.5 * d
     return poly9(t, 0.7595542090297585, -0.6251297855014408, 0.41822742844401506, -0.22051562323948906, 0.08527415770491037,
                  -0.019362876619424804, -0.0007619251882338588, 0.002167108666498087, -0.00034658562883502984, -0.00020820384396199413) * d
-
-
-cdef inline double poly9(double x, double a, double b, double c, double d, double e, double f, double g, double h, double i, double j) noexcept nogil:
-    return a + x * (b + x * (c + x * (d + x * (e + x * (f + x * (g + x * (h + x * (i + x * j))))))))
 
 
 cdef inline real erf_(real x) noexcept nogil:
@@ -263,7 +259,7 @@ cdef inline real gelu_tanh_(real x) noexcept nogil:
         p = 0.07135481627260025 * z
         pl = product_error(0.07135481627260025, z, p) + (0.07135481627260025 * zl - 6.175149918155315e-19 * z)
         s = 1.5957691216057308 + p
-        sl = sum_error(1.5957691216057308, p, s) + (pl - 9.96930880911092e-17)
+        sl = sum_error[double](1.5957691216057308, p, s) + (pl - 9.96930880911092e-17)
         w = a * s
         wl = product_error(a, s, w) + a * sl
         p = exp_parts(-w, -wl, &t, &low)

@@ -459,7 +459,7 @@ cdef void enter_real(KernelTable* table, int dtype, real* tag) noexcept:
     put(table, dtype, b"atan", 1, 8, <loop_t>atan_loop[real])
     put(table, dtype, b"sinh", 1, 40, <loop_t>sinh_loop[real])
     put(table, dtype, b"cosh", 1, 40, <loop_t>cosh_loop[real])
-    put(table, dtype, b"tanh", 1, 8, <loop_t>tanh_loop[real])
+    put(table, dtype, b"tanh", 1, 6, <loop_t>tanh_loop[real])
     put(table, dtype, b"asinh", 1, 20, <loop_t>asinh_loop[real])
     put(table, dtype, b"acosh", 1, 20, <loop_t>acosh_loop[real])
     put(table, dtype, b"atanh", 1, 10, <loop_t>atanh_loop[real])

@@ -73,12 +73,6 @@ cdef inline real atan_poly(real t) noexcept nogil:
                               -0.05039795150113746, 0.03807701034235288, -0.017920812135671087)
 
 
-cdef inline double atan_poly_medium(double t) noexcept nogil:
-    cdef double z = t * t
-    return t * z * poly4[double](z, -0.3333331549739008, 0.19998488902465772, -0.14243837799835724, 0.10595915203232582,
-                                 -0.060832221508377804)
-
-
 cdef inline real atan_(real x) noexcept nogil:
     cdef real a = absolute_(x), n, d, loss, t, p, turn
     n = a - <real>1 if a > <real>0.4142135623730950 else a
@@ -95,44 +89,55 @@ cdef inline real atan_(real x) noexcept nogil:
     return copysign_(turn * half_pi(x) + (t + (p + turn * half_pi_low(x))), x)
 
 
+cdef inline real remainder_of_quotient(real n, real d, real t) noexcept nogil:
+    """n - t d, where t is about n / d."""
+    cdef double p
+    if real is float:
+        return <float>(<double>n - <double>t * <double>d)
+    else:
+        p = t * d
+        return (n - p) - product_error(t, d, p)
+
+
 cdef inline real atan2_(real y, real x) noexcept nogil:
     """The angle of (x, y): that of the nearest multiple of pi/4 and the arc tangent of a quotient in [-tan(pi/8), tan(pi/8)]."""
-    cdef double a = libm.fabs(<double>y), b = libm.fabs(<double>x), n, n_low, d, d_low, r, t, p, t_low = 0, turn, scale
-    cdef bint infinite = (a == libm.INFINITY) | (b == libm.INFINITY), left = signbit_(x) != 0
-    a = (1.0 if a == libm.INFINITY else 0.0) if infinite else a
-    b = (1.0 if b == libm.INFINITY else 0.0) if infinite else b
-    if real is double:                           # by powers of two, away from overflow and from quotients of subnormal numbers
-        r = a if a > b else b
-        scale = 4.149515568880993e+180 if r < 1.499696813895631e-241 else (7.888609052210118e-31 if r > 1e270 else 1.0)
-        a = a * scale
-        b = b * scale
-    n = a - b if a > b * 0.4142135623730950 else a
-    d = a + b if a > b * 0.4142135623730950 else b
-    n_low = sum_error(a, -b, n) if a > b * 0.4142135623730950 else 0
-    d_low = sum_error(a, b, d) if a > b * 0.4142135623730950 else 0
-    turn = 1.0 if a > b * 0.4142135623730950 else 0.0
-    n = -b if a > b * 2.414213562373095 else n
-    d = a if a > b * 2.414213562373095 else d
-    n_low = 0.0 if a > b * 2.414213562373095 else n_low
-    d_low = 0.0 if a > b * 2.414213562373095 else d_low
-    turn = 2.0 if a > b * 2.414213562373095 else turn
-    d = 1.0 if d == 0 else d                     # atan2(0, 0) is an angle of 0 or pi
-    t = n / d
-    turn = 4 - turn if left else turn
+    cdef real a = absolute_(y), b = absolute_(x), n, n_low, d, d_low, r, t, p, turn, scale, up, down, tiny, huge, least
+    cdef bint infinite = (a == <real>libm.INFINITY) | (b == <real>libm.INFINITY), left = copysign_(<real>1, x) < 0
+    a = (<real>1 if a == <real>libm.INFINITY else <real>0) if infinite else a
+    b = (<real>1 if b == <real>libm.INFINITY else <real>0) if infinite else b
+    # By powers of two, away from overflow and from quotients of subnormal numbers.
     if real is float:
-        p = atan_poly_medium(t)
-        p = -(t + p) if left else t + p
-        p = turn * 0.7853981633974483 + p
+        tiny, up, huge, down, least = 1e-18, 1.152921504606847e+18, 1e32, 7.888609052210118e-31, 1e-36
     else:
-        # What the quotient lost, for the angles that are not added to pi/4 or more.
-        p = t * d
-        t_low = (((n - p) - product_error(t, d, p)) + (n_low - t * d_low)) * (1 / d)
-        t_low = 0.0 if libm.fabs(n) < 1e-270 else t_low
-        p = atan_poly(t) + t_low
-        p = -p if left else p
-        t = -t if left else t
-        p = turn * 0.7853981633970761 + (t + (p + turn * 3.7217737402433116e-13))       # 40 bits of pi/4: that product is exact
-    return x + y if (x != x) | (y != y) else copysign_(<real>p, y)
+        tiny, up, huge, down, least = 1e-240, 4.149515568880993e+180, 1e270, 7.888609052210118e-31, 1e-270
+    t = a if a > b else b
+    scale = up if t < tiny else (down if t > huge else <real>1)
+    a = a * scale
+    b = b * scale
+    n = a - b if a > b * <real>0.4142135623730950 else a
+    d = a + b if a > b * <real>0.4142135623730950 else b
+    n_low = sum_error[real](a, -b, n) if a > b * <real>0.4142135623730950 else <real>0
+    d_low = sum_error[real](a, b, d) if a > b * <real>0.4142135623730950 else <real>0
+    turn = <real>1 if a > b * <real>0.4142135623730950 else <real>0
+    n = -b if a > b * <real>2.414213562373095 else n
+    d = a if a > b * <real>2.414213562373095 else d
+    n_low = <real>0 if a > b * <real>2.414213562373095 else n_low
+    d_low = <real>0 if a > b * <real>2.414213562373095 else d_low
+    turn = <real>2 if a > b * <real>2.414213562373095 else turn
+    d = <real>1 if d == 0 else d                 # atan2(0, 0) is an angle of 0 or pi
+    r = <real>1 / d
+    t = n * r
+    turn = <real>4 - turn if left else turn
+    # What this quotient lost, where that is not subnormal.
+    p = (remainder_of_quotient(n, d, t) + (n_low - t * d_low)) * r
+    p = atan_poly(t) + (p if absolute_(n) > least else <real>0)
+    p = -p if left else p
+    t = -t if left else t
+    if real is float:                            # 12 and 40 bits of pi/4: those products are exact
+        p = turn * <float>0.785400390625 + (t + (p + turn * <float>-2.2272275516893756e-06))
+    else:
+        p = turn * 0.7853981633970761 + (t + (p + turn * 3.7217737402433116e-13))
+    return x + y if (x != x) | (y != y) else copysign_(p, y)
 
 
 # ---- hyperbolic ----

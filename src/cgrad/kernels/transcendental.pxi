@@ -38,9 +38,9 @@ cdef inline double product_error(double a, double b, double p) noexcept nogil:
     return ((ah * bh - p) + ah * bl + al * bh) + al * bl
 
 
-cdef inline double sum_error(double a, double b, double s) noexcept nogil:
+cdef inline real sum_error(real a, real b, real s) noexcept nogil:
     """a + b - s without error, where s is a + b rounded (Knuth)."""
-    cdef double v = s - a
+    cdef real v = s - a
     return (a - (s - v)) + (b - v)
 
 
@@ -70,6 +70,10 @@ cdef inline double poly7(double x, double a, double b, double c, double d, doubl
 
 cdef inline double poly8(double x, double a, double b, double c, double d, double e, double f, double g, double h, double i) noexcept nogil:
     return poly3(x, a, b, c, d) + x * x * x * x * poly4(x, e, f, g, h, i)
+
+
+cdef inline double poly9(double x, double a, double b, double c, double d, double e, double f, double g, double h, double i, double j) noexcept nogil:
+    return a + x * (b + x * (c + x * (d + x * (e + x * (f + x * (g + x * (h + x * (i + x * j))))))))
 
 
 cdef inline double poly10(double x, double a, double b, double c, double d, double e, double f, double g, double h, double i,
@@ -304,21 +308,36 @@ cdef inline double log_scaled(double x, double c, double c_low, double k_high, d
     p = f * c
     low = product_error(f, c, p) + (f * c_low - w * c) + k * k_low
     s = k * k_high + p
-    low = low + sum_error(k * k_high, p, s)
+    low = low + sum_error[double](k * k_high, p, s)
     return s + low
 
 
+cdef inline float log_scaledf(float x, double c, double ln2) noexcept nogil:
+    """log(x) * c, where ln2 is that factor times ln 2."""
+    cdef float k, f, v = x * <float>8388608 if x < <float>1.1754943508222875e-38 else x
+    cdef uint32_t e
+    f = log_reducef(v, &k, &e)
+    k = k - <float>23 if x < <float>1.1754943508222875e-38 else k
+    return <float>(k * ln2 + (f - log_rest_medium(f)) * c)
+
+
 cdef inline real log2_(real x) noexcept nogil:
-    return log_special(x, <real>log_scaled(x, 1.4426950408889634, 2.0355273740931033e-17, 1, 0))
+    if real is float:
+        return log_special(x, log_scaledf(x, 1.4426950408889634, 1))
+    else:
+        return log_special(x, log_scaled(x, 1.4426950408889634, 2.0355273740931033e-17, 1, 0))
 
 
 cdef inline real log10_(real x) noexcept nogil:
-    return log_special(x, <real>log_scaled(x, 0.4342944819032518, 1.098319650216765e-17, 0.3010299956640665, -8.532344317057107e-14))
+    if real is float:
+        return log_special(x, log_scaledf(x, 0.4342944819032518, 0.3010299956639812))
+    else:
+        return log_special(x, log_scaled(x, 0.4342944819032518, 1.098319650216765e-17, 0.3010299956640665, -8.532344317057107e-14))
 
 
 cdef inline double log1p_core(double x, double x_low, bint medium) noexcept nogil:
     """log(1 + x + x_low) for -1 < x < inf; the sign of zero is lost."""
-    cdef double u = 1 + x, c = sum_error(1, x, u) + x_low, k, f, high, low
+    cdef double u = 1 + x, c = sum_error[double](1, x, u) + x_low, k, f, high, low
     cdef uint64_t e
     high = log_reduce(u, &k, &e)
     c = 0.5 * c * bits_double((2047 - e) << 52)  # what u lost, scaled like f by 2**-k
@@ -329,9 +348,22 @@ cdef inline double log1p_core(double x, double x_low, bint medium) noexcept nogi
     return k * 0.6931471805601177 + (f - (log_rest(f) + k * 1.7239444525614835e-13 - low))
 
 
+cdef inline float log1p_coref(float x) noexcept nogil:
+    cdef float u = <float>1 + x, c = sum_error[float](1, x, u), k, f, high, low
+    cdef uint32_t e
+    high = log_reducef(u, &k, &e)
+    c = <float>0.5 * c * bits_float((255 - e) << 23)
+    f = high + c
+    low = c - (f - high)
+    return k * <float>0.693145751953125 + (f - (log_restf(f) - k * <float>1.4286068203094173e-06 - low))
+
+
 cdef inline real log1p_(real x) noexcept nogil:
-    cdef real y = <real>log1p_core(x, 0, real is float)
-    cdef real other = <real>libm.NAN if x < -1 else x
+    cdef real y, other = <real>libm.NAN if x < -1 else x
+    if real is float:
+        y = log1p_coref(x)
+    else:
+        y = log1p_core(x, 0, False)
     other = -<real>libm.INFINITY if x == -1 else other
     return copysign_(y, x) if (x > -1) & (x < <real>libm.INFINITY) else other
 
@@ -388,7 +420,7 @@ cdef inline double log_pair(double x, double* low) noexcept nogil:
     r = 1 / d
     s = f * r
     p = s * d
-    s_low = ((f - p) - product_error(s, d, p) - s * sum_error(2, f, d)) * r
+    s_low = ((f - p) - product_error(s, d, p) - s * sum_error[double](2, f, d)) * r
     z = s * s
     z_low = product_error(s, s, z) + 2 * s * s_low
     a = z * poly7(z, 0.3999999999999998, 0.2857142857144511, 0.2222222221753643, 0.1818181887031922, 0.15384556870644006,
@@ -402,7 +434,7 @@ cdef inline double log_pair(double x, double* low) noexcept nogil:
     p = s * e
     h = k * 0.6931471805601177                   # 40 bits of ln 2: no rounding
     out = h + p
-    low[0] = sum_error(h, p, out) + (product_error(s, e, p) + (s * e_low + s_low * e) - k * 1.7239444525614835e-13)
+    low[0] = sum_error[double](h, p, out) + (product_error(s, e, p) + (s * e_low + s_low * e) - k * 1.7239444525614835e-13)
     return out
 
 
@@ -422,11 +454,14 @@ cdef inline double power_magnitude(double a, double y) noexcept nogil:
 
 cdef inline real power_(real x, real y) noexcept nogil:
     """As C's pow."""
-    cdef double out
+    cdef double out, k, f
+    cdef uint64_t exponent
     cdef real half = y * <real>0.5
     cdef bint whole = round_(y) == y, odd = whole & (round_(half) != half)
     if real is float:
-        out = exp2_medium(y * log2_(libm.fabs(<double>x)))
+        out = libm.fabs(<double>x)               # a normal number even where x is subnormal
+        f = log_reduce(out, &k, &exponent)
+        out = exp2_medium(y * log_special(out, k + (f - log_rest(f)) * 1.4426950408889634))
     else:
         out = power_magnitude(libm.fabs(x), y)
     out = <double>libm.NAN if (x < 0) & (x > -<real>libm.INFINITY) & (not whole) else out
@@ -468,9 +503,9 @@ cdef inline double trig_reduce(double x, double* t, double* low) noexcept nogil:
     a = x - k * 1.5707963267341256               # pi/2 in pieces of 33 bits: these products are exact
     b = -(k * 6.077100506303966e-11)
     c = a + b
-    b = sum_error(a, b, c) - k * 2.0222662487959506e-21
+    b = sum_error[double](a, b, c) - k * 2.0222662487959506e-21
     r = c + b
-    low[0] = sum_error(c, b, r)
+    low[0] = sum_error[double](c, b, r)
     return r
 
 
@@ -601,11 +636,20 @@ cdef inline real cosh_(real x) noexcept nogil:
 
 
 cdef inline real tanh_(real x) noexcept nogil:
-    """-m / (2 + m) with m = e**(-2|x|) - 1."""
-    cdef real a = absolute_(x), m, low, d, q
-    a = <real>20 if a > <real>20 else a
-    m = expm1_core[real](<real>-2 * a, &low)
-    d = <real>2 + m
-    q = m / d
-    # One step of correction for the roundings of m and d; 1/d is needed to a few percent only.
-    return copysign_(q + (low - q * ((<real>2 - d) + m + low)) * (<real>1.457 - <real>0.5 * d), x)
+    """1 - 2 / (e**(2 |x|) + 1), and near 0, where that cancels, a polynomial."""
+    cdef real a = absolute_(x), z = a * a, near, e
+    cdef double t, low
+    cdef float tf
+    if real is float:
+        near = a + a * z * poly4[float](z, -0.3333333207928518, 0.1333312115959427, -0.05391064228104202, 0.02131573798068953,
+                                        -0.006620616816941198)
+        a = <float>10 if a > <float>10 else a
+        e = exp_reducef(a + a, &tf)
+        e = (<float>1 + exp_polyf(e)) * bits_float((float_bits(tf) << 23) + 0x3f800000)
+    else:
+        near = a + a * z * poly10(z, -0.3333333333333333, 0.13333333333332742, -0.05396825396746233, 0.02186948849485351,
+                                  -0.00886323442307404, 0.0035921106876096198, -0.0014556641303808608, 0.00058894665379947,
+                                  -0.00023466427066927317, 8.515867506855078e-05, -2.06326119250432e-05)
+        a = 20.0 if a > 20.0 else a
+        e = (1 + exp_poly(exp_reduce(a + a, 0, &t, &low))) * two_power(t)
+    return copysign_(near if a < <real>0.55 else <real>1 - <real>2 / (e + <real>1), x)
