@@ -442,3 +442,12 @@ def test_the_identity_can_be_checkpointed():
     x = leaf([1.0, 2.0])
     cg.checkpoint(lambda x: x, x).sum().backward()
     assert x.grad.tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("fast", [False, True])
+@pytest.mark.parametrize("shape", [(0,), (0, 3), (2, 0)])
+def test_gradcheck_of_empty_tensors(shape, fast):
+    x = cg.zeros(shape, dtype=cg.float64, requires_grad=True)
+    assert cg.autograd.gradcheck(lambda x: x * x, (x,), fast_mode=fast, check_forward_ad=True)
+    assert cg.autograd.gradcheck(lambda x: x.sum() + 1.0, (x,), fast_mode=fast)
+    assert cg.autograd.gradgradcheck(lambda x: x.exp(), (x,))

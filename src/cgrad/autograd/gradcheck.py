@@ -221,7 +221,7 @@ class _Check:
                     if g is not None and check_dtypes and g.dtype != x.dtype:
                         raise GradcheckError(f"{self.name}: the gradient of input {self.places[j]} is {g.dtype}, the input {x.dtype}")
                     columns[j].append(np.zeros(x.size) if g is None else g.detach().numpy().astype(np.float64).ravel())
-        found = [np.array(c).reshape(-1, x.size).T for c, x in zip(columns, wanted)]
+        found = [np.array(c).reshape(len(c), x.size).T for c, x in zip(columns, wanted)]
         return [f.sum(axis=1) for f in found] if fast else found
 
     def forward(self, numbers, fast):
