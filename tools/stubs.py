@@ -38,8 +38,10 @@ PARAMETERS = {
     **dict.fromkeys(["keepdims", "requires_grad", "copy", "equal_nan", "endpoint", "replacement", "unbiased", "include_initial", "as_tuple",
                      "preserve_rng_state", "retain_graph", "create_graph", "force", "sci_mode",
                      "descending", "stable", "sorted", "largest", "right", "out_int32", "density", "assume_unique", "invert", "return_inverse",
-                     "return_counts", "return_index"], "_bool"),
-    **dict.fromkeys(["boundaries", "sorter", "q"], "_ArrayLike"), "minlength": "_int", "dx": "_Number", "bins": "_int", "range": "tuple[_Number, _Number]",
+                     "return_counts", "return_index", "accumulate", "include_self"], "_bool"),
+    "reduce": 'Literal["sum", "prod", "mean", "amax", "amin"]',
+    **dict.fromkeys(["boundaries", "sorter", "q", "fweights", "aweights"], "_ArrayLike"),
+    "minlength": "_int", "dx": "_Number", "bins": "_int", "range": "tuple[_Number, _Number]",
     "interpolation": 'Literal["linear", "lower", "higher", "midpoint", "nearest"]', "side": 'Literal["left", "right"]',
     **dict.fromkeys(["stop", "end", "value", "min", "max"], "_Number | Tensor"),
     **dict.fromkeys(["xs", "tensors"], "Sequence[_ArrayLike]"),
@@ -70,7 +72,7 @@ EXCEPTIONS = {
     "linspace.start": "_Number | Tensor", "fork_rng.seed": "_int", "fill_.value": "_Number | Tensor", "new_full.fill_value": "_Number",
     "to.args": "_DTypeLike | Tensor | _bool", "repeat_interleave.repeats": "_int | Sequence[_int] | Tensor",
     "arange.stop": "_Number", "arange.end": "_Number", "Tensor.new_tensor.data": "_ArrayLike", "item.index": "_int",
-    "histogram.bins": "_int | _ArrayLike", "histc.min": "_Number", "histc.max": "_Number",
+    "scatter.reduce": 'Literal["add", "multiply"]', "histogram.bins": "_int | _ArrayLike", "histc.min": "_Number", "histc.max": "_Number",
     "backward.inputs": "Tensor | Sequence[Tensor]", "tile.repetitions": "_Shape",
 }
 RETURNS = {

@@ -341,6 +341,9 @@ row("swapaxes", np.swapaxes, [Sample(Draw((2, 3, 4)), 0, -1)])
 row("matrix_transpose", lambda x: np.swapaxes(x, -1, -2), [Sample(Draw((2, 3, 4))), Sample(Draw((2, 3)))])
 row("t", np.transpose, [Sample(Draw((2, 3))), Sample(Draw((3,))), Sample(Draw(()))])
 row("moveaxis", np.moveaxis, [Sample(Draw((2, 3, 4)), 0, -1), Sample(Draw((2, 3, 4)), (0, 1), (2, 0)), Sample(Draw((2, 3, 4)), (-1, 0), (0, 1))])
+row("fliplr", np.fliplr, [Sample(Draw((2, 3))), Sample(Draw((2, 3, 2)))])
+row("flipud", np.flipud, [Sample(Draw((2, 3))), Sample(Draw((4,)))])
+row("rot90", np.rot90, [Sample(Draw((2, 3)), k) for k in range(-1, 4)] + [Sample(Draw((2, 3, 4)), 1, (2, 0)), Sample(Draw((2, 3, 2)), 3, axes=(-1, 1))])
 row("flip", lambda x, axis=None: np.flip(x, axis),
     [Sample(Draw((2, 3))), Sample(Draw((2, 3, 4)), (0, -1)), Sample(Draw((3,)), 0), Sample(Draw((0, 2)), 0), Sample(Draw(()))])
 row("squeeze", np.squeeze, [Sample(Draw((1, 3, 1))), Sample(Draw((1, 3, 1)), 0), Sample(Draw((1, 3, 1)), (0, -1)), Sample(Draw((2, 3)))])
@@ -482,11 +485,72 @@ row("masked_select", lambda x, mask: np.broadcast_arrays(x, mask)[0][np.broadcas
     [Sample(Draw((2, 3)), _mask), Sample(Draw((3,)), _mask), Sample(Draw((2, 3)), _mask[0])])
 row("masked_fill", lambda x, mask, value: np.where(mask, value, x),
     [Sample(Draw((2, 3)), _mask, -1.0), Sample(Draw((3,)), _mask, Draw(())), Sample(Draw((2, 3)), _mask[0], -INF)])
+row("take_along_dim", lambda x, index, axis=None: np.take_along_axis(x, index.ravel() if axis is None else index, axis),
+    [Sample(Draw((2, 3)), np.array([[5, 0]])), Sample(Draw((2, 3)), np.array([[1, 0, 1]]), axis=0)])
+
+
+def _folded(x, axis, index, src, reduce, include_self=True):
+    """Place by place: what is there, if it counts, and what comes from src."""
+    src = np.broadcast_to(src, index.shape) if np.ndim(src) == 0 else src
+    fold = {"sum": np.sum, "prod": np.prod, "mean": np.mean, "amax": np.max, "amin": np.min}[reduce]
+    met = {}
+    for place in np.ndindex(index.shape):
+        target = list(place)
+        target[axis] = index[place] % x.shape[axis]
+        met.setdefault(tuple(target), []).append(src[place])
+    out = np.array(x)
+    for place, values in met.items():
+        out[place] = fold(([x[place]] if include_self else []) + values)
+    return out
+
+
+for _reduce in ("sum", "prod", "mean", "amax", "amin"):
+    row("scatter_reduce", lambda x, axis, index, src, reduce=_reduce, **options: _folded(x, axis, index, src, reduce, **options),
+        [Sample(Draw((2, 3)), 1, _index, Draw((2, 3))), Sample(Draw((4, 3)), 0, _index, Draw((2, 4)), include_self=False),
+         Sample(Draw((3,)), 0, np.array([], int), Draw((2,)))],
+        function=lambda x, axis, index, src, reduce=_reduce, **options: cg.scatter_reduce(x, axis, index, src, reduce, **options))
+    row("index_reduce", lambda x, axis, index, src, reduce=_reduce, **options: _folded(
+            x, axis, np.broadcast_to(index.reshape((-1,) + (1,) * (x.ndim - 1 - axis % x.ndim)), src.shape), src, reduce, **options),
+        [Sample(Draw((3, 2)), 0, np.array([0, 2, 0, 0]), Draw((4, 2))), Sample(Draw((2, 3)), -1, np.array([1, 1]), Draw((2, 2)), include_self=False)],
+        function=lambda x, axis, index, src, reduce=_reduce, **options: cg.index_reduce(x, axis, index, src, reduce, **options))
+
+
+def _flat_put(x, index, source, accumulate=False):
+    out = np.array(x)
+    if accumulate:
+        np.add.at(out.reshape(-1), index.ravel(), source.ravel())
+    else:
+        np.put(out, index, source)
+    return out
+
+
+def _slice_put(x, src, axis=0, start=None, end=None, step=1):
+    return _put(x, (slice(None),) * (axis % x.ndim) + (slice(start, end, step),), src)
+
+
+row("index_put", lambda x, key, value, accumulate: _put(np.zeros_like(x), key, 0) + x + np.bincount(key % 4, value, 4),
+    [Sample(Draw((4,)), np.array([2, 0, 2, -1]), Draw((4,)), True)])
+row("put", _flat_put, [Sample(Draw((2, 3)), np.array([[5, 0]]), Draw((2,))), Sample(Draw((2, 3)), np.array([1, 1, -1]), Draw((3, 1)), accumulate=True)])
+row("masked_scatter", lambda x, mask, source: _put(np.broadcast_arrays(x, mask)[0], np.broadcast_to(mask, np.broadcast_shapes(x.shape, mask.shape)),
+                                                   source.ravel()[:np.broadcast_to(mask, np.broadcast_shapes(x.shape, mask.shape)).sum()]),
+    [Sample(Draw((2, 3)), _mask, Draw((2, 2))), Sample(Draw((3,)), _mask, Draw((5,))), Sample(Draw((2, 3)), _mask[0] & False, Draw((0,)))])
+row("select_scatter", lambda x, src, axis, index: _put(x, (slice(None),) * (axis % x.ndim) + (index,), src),
+    [Sample(Draw((2, 3)), Draw((2,)), 1, -1), Sample(Draw((3,)), Draw(()), 0, 1)])
+row("slice_scatter", _slice_put, [Sample(Draw((4, 2)), Draw((2, 2)), 0, 1, 3), Sample(Draw((2, 5)), Draw((2, 2)), axis=-1, end=-1, step=2)])
 row("argwhere", np.argwhere, [Sample(np.array([[0, 1], [2, 0]])), Sample(np.array([NAN, 0.0, -0.0]))], differentiable=False)
 row("nonzero", np.nonzero, [Sample(np.array([[0, 1], [2, 0]])), Sample(np.zeros((0, 2)))], differentiable=False)
 for _name in ("tril", "triu"):
     row(_name, getattr(np, _name), [Sample(Draw((3, 4))), Sample(Draw((2, 4, 3)), 1), Sample(Draw((3, 3)), k=-1), Sample(Draw((3, 3)), 9),
                                     Sample(Draw((0, 2)))])
+
+# ------------------------------------------------------------------------------------------------------------- statistics
+row("cov", lambda x, correction=1, **options: np.cov(x, ddof=correction, **options),
+    [Sample(Draw((3, 5))), Sample(Draw((5,)), correction=0), Sample(Draw((1, 4))), Sample(Draw((2, 4)), fweights=np.array([1, 3, 0, 1])),
+     Sample(Draw((2, 4)), fweights=np.array([1, 3, 2, 1]), aweights=np.array([0.5, 1.0, 0.2, 2.0]))], tolerance=10)
+row("corrcoef", np.corrcoef, [Sample(Draw((3, 5))), Sample(Draw((5,)))], tolerance=10)
+for _name, _spread in (("nanvar", np.nanvar), ("nanstd", np.nanstd)):
+    row(_name, lambda x, axis=None, keepdims=False, correction=0, function=_spread: function(x, axis, keepdims=keepdims, ddof=correction),
+        [Sample(Draw((2, 5))), Sample(Draw((2, 5)), axis=1, keepdims=True, correction=1), Sample(Draw((2, 3, 2)), axis=(0, 2))])
 
 # ----------------------------------------------------------------------------------------------------------- sorting, sets
 def _top(x, k, axis=-1, largest=True):

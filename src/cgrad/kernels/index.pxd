@@ -7,6 +7,9 @@ cdef enum Mode:
     GET = 0                # y = x[...]
     SET = 1                # x[...] = y     (of several writes to one place the last stays)
     ADD = 2                # x[...] += y    (all of them count)
+    MULTIPLY = 3           # the three that follow: run_along_axis alone, for int64 and floats
+    LARGEST = 4            # NaN wins
+    SMALLEST = 5
 
 # Two operands over the same places: x is addressed through offsets, y densely.  Strides and offsets are in elements.
 # The places are outer axes x indices x inner axes, in this order in memory of y if y is C-contiguous.

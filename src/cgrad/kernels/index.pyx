@@ -312,6 +312,21 @@ cdef void mask_coordinates(const char* mask, int rank, const Py_ssize_t* shape, 
 
 # ------------------------------------------------------------------------------------------- one index per place
 
+cdef inline void join(Mode mode, number* x, number y) noexcept nogil:
+    """x = y, x + y, x * y, or the larger or smaller of both."""
+    if mode == SET:
+        x[0] = y
+    elif mode == ADD:
+        x[0] += y
+    elif mode == MULTIPLY:
+        x[0] *= y
+    elif number is float or number is double:
+        if y != y or (y > x[0] if mode == LARGEST else y < x[0]):
+            x[0] = y
+    elif y > x[0] if mode == LARGEST else y < x[0]:
+        x[0] = y
+
+
 cdef void along(Mode mode, number* x, const Py_ssize_t* x_strides, Py_ssize_t size, Py_ssize_t step,
                 const int64_t* index, const Py_ssize_t* index_strides, number* y, const Py_ssize_t* y_strides,
                 int rank, const Py_ssize_t* shape) noexcept nogil:
@@ -339,10 +354,8 @@ cdef void along(Mode mode, number* x, const Py_ssize_t* x_strides, Py_ssize_t si
                 k += size
             if mode == GET:
                 y_row[i * y_step] = x_row[i * x_step + k * step]
-            elif mode == SET:
-                x_row[i * x_step + k * step] = y_row[i * y_step]
             else:
-                x_row[i * x_step + k * step] += y_row[i * y_step]
+                join(mode, x_row + i * x_step + k * step, y_row[i * y_step])
         if not advance(last, shape, position):
             return
 
@@ -350,10 +363,10 @@ cdef void along(Mode mode, number* x, const Py_ssize_t* x_strides, Py_ssize_t si
 cdef void run_along_axis(Mode mode, int dtype, char* x, const Py_ssize_t* x_strides, Py_ssize_t size, Py_ssize_t step,
                          const int64_t* index, const Py_ssize_t* index_strides, char* y, const Py_ssize_t* y_strides,
                          int rank, const Py_ssize_t* shape) noexcept nogil:
-    if mode == ADD and dtype == FLOAT32:
-        along[float](ADD, <float*> x, x_strides, size, step, index, index_strides, <float*> y, y_strides, rank, shape)
-    elif mode == ADD and dtype == FLOAT64:
-        along[double](ADD, <double*> x, x_strides, size, step, index, index_strides, <double*> y, y_strides, rank, shape)
+    if mode >= ADD and dtype == FLOAT32:
+        along[float](mode, <float*> x, x_strides, size, step, index, index_strides, <float*> y, y_strides, rank, shape)
+    elif mode >= ADD and dtype == FLOAT64:
+        along[double](mode, <double*> x, x_strides, size, step, index, index_strides, <double*> y, y_strides, rank, shape)
     elif dtype in (BOOL, UINT8, INT8):
         along[int8_t](mode, <int8_t*> x, x_strides, size, step, index, index_strides, <int8_t*> y, y_strides, rank, shape)
     elif dtype == INT16:

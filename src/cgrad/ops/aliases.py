@@ -16,6 +16,8 @@ KEYWORDS = {
     "correction": ("ddof",),
     "interpolation": ("method",),
     "weights": ("weight",),
+    "indices": ("index",),
+    "src": ("value",),
 }
 
 NAMES = {
@@ -66,7 +68,6 @@ NAMES = {
     "broadcast_tensors": ("broadcast_arrays",),
     "concat": ("cat", "concatenate"),
     "unstack": ("unbind",),
-    "take_along_axis": ("take_along_dim",),
 }
 
 _CANONICAL = {alias: name for name, aliases in NAMES.items() for alias in aliases}

@@ -7,7 +7,7 @@ follows; others name `batch=` (see define.py), and what has no rule goes example
 
 #: options that mean the same whatever axes lie before
 _OTHER_OPTIONS = {"keepdims", "correction", "reverse", "sizes", "shifts", "times", "ignored", "n_classes", "descending", "stable", "k",
-                  "largest", "ordered"}
+                  "largest", "ordered", "fold"}
 
 
 def axes_tell_all(entry, kind):

@@ -12,7 +12,7 @@ from cgrad.core.forward import index as forward
 from cgrad.core.tensor import Tensor, register_method
 from cgrad.core.arguments import as_tensor, one_axis, whole_number
 from cgrad.ops.batching import with_ndim
-from cgrad.ops.creation import arange, zeros_like
+from cgrad.ops.creation import arange, zeros, zeros_like
 from cgrad.ops.define import LINEAR, NONDIFF, define, public
 
 # ------------------------------------------------------------------------------------------------------------------ x[key]
@@ -134,14 +134,15 @@ def _setitem_batched(x, key, value):
     core.write_inplace(x, _index_put_batched(x, key if isinstance(key, tuple) else (key,), value))
 
 
-def _index_put_batched(x, key, value):
+def _index_put_batched(x, key, value, accumulate=False):
     level, top = [forward_mode.highest_level([part for part in parts if isinstance(part, Tensor)]) for parts in (key, (x, value))]
     if top > level:
         (x, tx), (value, tvalue) = forward_mode.unpack_dual(x, top), forward_mode.unpack_dual(value, top)
         if tx is None and tvalue is None:
             raise RuntimeError("vmap: x[index] = value, with an index of an outer vmap inside another one, is not possible; use cgrad.scatter or cgrad.where")
         tx, tvalue = [zeros_like(v) if t is None else t for v, t in ((x, tx), (value, tvalue))]
-        return forward_mode.make_dual(_index_put_batched(x, key, value), _index_put_batched(tx, key, tvalue), top)
+        return forward_mode.make_dual(_index_put_batched(x, key, value, accumulate), _index_put_batched(tx, key, tvalue, accumulate),
+                                      top)
     places = [k for k, part in enumerate(key) if not isinstance(part, slice) and part is not None and part is not Ellipsis]
     if places[-1] != len(places) - 1:
         raise RuntimeError("vmap: x[index] = value, with an index that differs between the examples, takes indices at the start of the key only; "
@@ -150,7 +151,7 @@ def _index_put_batched(x, key, value):
     values, inner = batching.split_batched(x, level), batching.split_batched(value, level)
     values = x.broadcast_to((size, *x.shape)) if values is None else values
     value = value if inner is None else with_ndim(inner, ndim + x.ndim - len(places))
-    return batching.make_batched(index_put(values, counted, value), level)
+    return batching.make_batched(index_put(values, counted, value, accumulate), level)
 
 
 forward.set_recorded(_getitem, _index_put, _index_write, _getitem_batched, _setitem_batched)
@@ -163,7 +164,7 @@ def _key(axis, index):
 
 
 @public(method=True)
-def index_put(x, key, value):
+def index_put(x, key, value, accumulate=False):
     """
     A copy of a tensor with other numbers at some places: ``x[key] = value`` without changing `x`.
 
@@ -174,6 +175,8 @@ def index_put(x, key, value):
         As in ``x[key]``.
     value : Tensor or number
         Broadcasts to the shape of ``x[key]``.
+    accumulate : bool, optional
+        Whether the value is added to what is there; every repetition of a place counts.
 
     Returns
     -------
@@ -191,8 +194,8 @@ def index_put(x, key, value):
 
     Notes
     -----
-    Gradient: 0 for the overwritten numbers, ``g[key]`` for the value.  Of several writes to one place the last stays and gets the
-    gradient.
+    Gradient: 0 for the overwritten numbers (``g`` if accumulated), ``g[key]`` for the value.  Of several writes to one place the last
+    stays and gets the gradient.
 
     Examples
     --------
@@ -202,8 +205,8 @@ def index_put(x, key, value):
     """
     x = as_tensor("index_put", x)
     if batching.any_batched(key):
-        return _index_put_batched(x, key if isinstance(key, tuple) else (key,), forward.value_for(x, value, "index_put"))
-    return _index_put(x, forward.value_for(x, value, "index_put"), forward.frozen(key))
+        return _index_put_batched(x, key if isinstance(key, tuple) else (key,), forward.value_for(x, value, "index_put"), accumulate)
+    return (_index_add if accumulate else _index_put)(x, forward.value_for(x, value, "index_put"), forward.frozen(key))
 
 
 # ------------------------------------------------------------------------------------------------------------------ gather, scatter
@@ -254,6 +257,26 @@ _scatter = define("scatter", forward=along.scatter, inputs=("x", "src", "index")
                   jvp=_scatter_tangent, public=False)
 
 
+def _fitting(name, x, index, *more):
+    """Operands with one axis in place of none; an index without elements fits any tensor."""
+    operands = [y if y.ndim else y.reshape(1) for y in (x, index, *more)]
+    if not index.size and operands[1].ndim != operands[0].ndim:
+        operands[1:] = [zeros((0,) * operands[0].ndim, dtype=y.dtype) for y in operands[1:]]
+    return operands
+
+
+def scattered(name, function, x, axis, index, src):
+    """function(x, src, index, axis), with 0-d operands and numbers made to fit."""
+    x, index = as_tensor(name, x), as_tensor(name, index)
+    axis, shape = one_axis(name, axis, x.ndim), x.shape
+    src = forward.value_for(x, src, name)
+    if src.ndim == 0 and index.ndim:
+        src = src.broadcast_to(index.shape)
+    x, index, src = _fitting(name, x, index, src)
+    out = function(x, src, index, axis)
+    return out if shape else out.reshape(())
+
+
 @public(method=True)
 def gather(x, axis, index):
     """
@@ -264,7 +287,8 @@ def gather(x, axis, index):
     x : Tensor
     axis : int
     index : Tensor of int
-        As many axes as `x`, not longer than `x` along the others than `axis`.  Negative numbers count from the end.
+        As many axes as `x`, not longer than `x` along the others than `axis`.  Negative numbers count from the end.  Here and in the
+        functions that scatter, 0-d tensors stand for one element along one axis.
 
     Returns
     -------
@@ -294,11 +318,14 @@ def gather(x, axis, index):
             [4, 3]])
     """
     x, index = as_tensor("gather", x), as_tensor("gather", index)
-    return _gather(x, index, one_axis("gather", axis, x.ndim))
+    axis, shape = one_axis("gather", axis, x.ndim), index.shape
+    x, index = _fitting("gather", x, index)
+    out = _gather(x, index, axis)
+    return out if out.shape == shape else out.reshape(shape)
 
 
 @public(method=True)
-def scatter(x, axis, index, src):
+def scatter(x, axis, index, src, *, reduce=None):
     """
     A copy of a tensor with elements of another written along one axis: the reverse of `gather`.
 
@@ -310,6 +337,8 @@ def scatter(x, axis, index, src):
         As many axes as `x`, and not larger than `src`.
     src : Tensor or number
         What is written.
+    reduce : str, optional
+        ``"add"`` or ``"multiply"`` to join it with what is there; see `scatter_add` and `scatter_reduce`.
 
     Returns
     -------
@@ -333,8 +362,14 @@ def scatter(x, axis, index, src):
     >>> cg.scatter(cg.zeros(1, 3), 1, cg.tensor([[2, 0]]), 1.0)
     tensor([[1., 0., 1.]])
     """
-    x, index = as_tensor("scatter", x), as_tensor("scatter", index)
-    return _scatter(x, _source("scatter", x, index, src), index, one_axis("scatter", axis, x.ndim))
+    if reduce is None:
+        return scattered("scatter", _scatter, x, axis, index, src)
+    if reduce == "add":
+        return scattered("scatter", _scatter_add, x, axis, index, src)
+    if reduce != "multiply":
+        raise ValueError(f'scatter: reduce must be None, "add" or "multiply", got {reduce!r}')
+    from cgrad.ops.scattering import scatter_reduce  # a later file
+    return scatter_reduce(x, axis, index, src, "prod")
 
 
 @public(method=True)
@@ -373,16 +408,7 @@ def scatter_add(x, axis, index, src):
     >>> cg.scatter_add(cg.zeros(3), 0, cg.tensor([0, 2, 2]), cg.tensor([1.0, 2.0, 3.0]))
     tensor([1., 0., 5.])
     """
-    x, index = as_tensor("scatter_add", x), as_tensor("scatter_add", index)
-    return _scatter_add(x, _source("scatter_add", x, index, src), index, one_axis("scatter_add", axis, x.ndim))
-
-
-def _source(name, x, index, src):
-    """`src` as a Tensor; a number stands for a tensor of it."""
-    src = forward.value_for(x, src, name)
-    if src.ndim == 0 and index.ndim:
-        return src.broadcast_to(index.shape)
-    return src
+    return scattered("scatter_add", _scatter_add, x, axis, index, src)
 
 
 @public(method=True)
@@ -443,7 +469,7 @@ def index_select(x, axis, index):
     Returns
     -------
     Tensor
-        As many slices as indices.
+        As many slices as indices; the element itself for one index into a 0-d tensor.
 
     Raises
     ------
@@ -466,7 +492,8 @@ def index_select(x, axis, index):
     x, index = as_tensor("index_select", x), as_tensor("index_select", index)
     if index.ndim > 1:
         raise ValueError(f"index_select: index must be a vector, got shape {index.shape}")
-    return take(x, index.reshape(-1), axis)
+    out = take(x, index.reshape(-1), axis)
+    return out if x.ndim or index.size != 1 else out.reshape(())
 
 
 @public(method=True)
@@ -523,11 +550,57 @@ def take_along_axis(x, indices, axis=-1):
     return _gather(x, indices, axis)
 
 
-def _scattered(scatter, x, axis, index, source):
-    """index_add or index_copy as scatter does it, which takes indices that differ between the examples of a vmap."""
-    shape = x.shape[:axis] + index.shape + x.shape[axis + 1:]
-    index = index.reshape([-1 if k == axis else 1 for k in range(x.ndim)]).broadcast_to(shape)
-    return scatter(x, axis, index, source.broadcast_to(shape))
+@public(method=True)
+def take_along_dim(x, indices, axis=None):
+    """
+    Elements along one axis, chosen separately at each place: `take_along_axis` with PyTorch's default.
+
+    Parameters
+    ----------
+    x : Tensor
+    indices : Tensor of int
+    axis : int, optional
+        As for `take_along_axis`; without it, both are read as one flat row.
+
+    Returns
+    -------
+    Tensor
+
+    Raises
+    ------
+    IndexError
+        An index is out of range.
+    ValueError
+        The shapes do not fit.
+
+    Notes
+    -----
+    Gradient: ``g`` added at the places that were read.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.take_along_dim(cg.tensor([[3, 1], [2, 4]]), cg.tensor([3, 0]))
+    tensor([4, 3])
+    """
+    indices = as_tensor("take_along_dim", indices)
+    return take_along_axis(x, indices.reshape(-1) if axis is None else indices, axis)
+
+
+def _at_slices(name, x, axis, index, value, accumulate=False):
+    """Slices along an axis written or added to; a 0-d tensor has one slice, and a 0-d index picks one."""
+    x, index = as_tensor(name, x), as_tensor(name, index)
+    axis, shape = one_axis(name, axis, x.ndim), x.shape
+    if index.ndim > 1:
+        raise ValueError(f"{name}: index must be a vector, got shape {index.shape}")
+    value = forward.value_for(x, value, name)
+    x, index = x if shape else x.reshape(1), index if index.ndim else index.reshape(1)
+    if batching.is_batched(index):         # scatter takes indices that differ between the examples of a vmap
+        places = index.reshape([-1 if k == axis else 1 for k in range(x.ndim)]).broadcast_to(x.shape[:axis] + index.shape + x.shape[axis + 1:])
+        out = (scatter_add if accumulate else scatter)(x, axis, places, value.broadcast_to(places.shape))
+    else:
+        out = index_put(x, _key(axis, index), value, accumulate)
+    return out if shape else out.reshape(())
 
 
 @public(method=True)
@@ -568,12 +641,7 @@ def index_add(x, axis, index, source, alpha=1):
     >>> cg.index_add(cg.zeros(3), 0, cg.tensor([0, 0, 2]), cg.ones(3))
     tensor([2., 0., 1.])
     """
-    x = as_tensor("index_add", x)
-    source = forward.value_for(x, source, "index_add")
-    if alpha != 1:
-        source = source * alpha
-    axis = one_axis("index_add", axis, x.ndim)
-    return _scattered(scatter_add, x, axis, index, source) if batching.is_batched(index) else _index_add(x, source, forward.frozen(_key(axis, index)))
+    return _at_slices("index_add", x, axis, index, source if alpha == 1 else as_tensor("index_add", source) * alpha, True)
 
 
 @public(method=True)
@@ -611,11 +679,7 @@ def index_copy(x, axis, index, source):
     >>> cg.index_copy(cg.zeros(3), 0, cg.tensor([2]), cg.ones(1))
     tensor([0., 0., 1.])
     """
-    x = as_tensor("index_copy", x)
-    axis = one_axis("index_copy", axis, x.ndim)
-    if batching.is_batched(index):
-        return _scattered(scatter, x, axis, index, forward.value_for(x, source, "index_copy"))
-    return index_put(x, _key(axis, index), source)
+    return _at_slices("index_copy", x, axis, index, source)
 
 
 @public(method=True)
@@ -650,8 +714,7 @@ def index_fill(x, axis, index, value):
     >>> cg.index_fill(cg.zeros(3), 0, cg.tensor([0, 2]), 7.0)
     tensor([7., 0., 7.])
     """
-    x = as_tensor("index_fill", x)
-    return index_put(x, _key(one_axis("index_fill", axis, x.ndim), index), value)
+    return _at_slices("index_fill", x, axis, index, value)
 
 
 @public(method=True)
@@ -737,14 +800,14 @@ def narrow(x, axis, start, length):
 
 
 # ------------------------------------------------------------------------------------------------------------------ masks
-def _mask(name, mask):
+def bool_mask(name, mask):
     mask = as_tensor(name, mask)
     if mask.dtype.kind != "bool":
         raise TypeError(f"{name}: the mask must be of dtype bool, got {mask.dtype.name}")
     return mask
 
 
-def _common_shape(name, x, y):
+def common_shape(name, x, y):
     """The shape to which both broadcast."""
     n = builtins.max(x.ndim, y.ndim)
     shape = []
@@ -789,8 +852,8 @@ def masked_select(x, mask):
     >>> cg.masked_select(x, x > 2)
     tensor([3, 4])
     """
-    x, mask = as_tensor("masked_select", x), _mask("masked_select", mask)
-    shape = _common_shape("masked_select", x, mask)
+    x, mask = as_tensor("masked_select", x), bool_mask("masked_select", mask)
+    shape = common_shape("masked_select", x, mask)
     return getitem(x.broadcast_to(shape), mask.broadcast_to(shape)).reshape(-1)
 
 
@@ -829,7 +892,7 @@ def masked_fill(x, mask, value):
     tensor([-1.,  2.])
     """
     from cgrad.ops.compare import where  # compare.py is a later file
-    x, mask = as_tensor("masked_fill", x), _mask("masked_fill", mask)
+    x, mask = as_tensor("masked_fill", x), bool_mask("masked_fill", mask)
     if not isinstance(value, (bool, int, float)) or not x.dtype.is_floating_point:
         value = forward.value_for(x, value, "masked_fill")
         if value.ndim:
@@ -905,7 +968,8 @@ def nonzero(x, *, as_tuple=True):
 
 
 # ------------------------------------------------------------------------------------------------------------------ in place
-def _in_place(function):
+def in_place(function):
+    """Make a function a method that writes its result into the tensor."""
     def method(self, *args, **kwargs):
         return core.inplace(function if not kwargs else lambda x, *a: function(x, *a, **kwargs), self, *args)
     name = function.__name__ + "_"
@@ -916,5 +980,5 @@ def _in_place(function):
     register_method(name, method)
 
 
-for _function in (masked_fill, scatter, scatter_add, index_add, index_copy, index_fill):
-    _in_place(_function)
+for _function in (masked_fill, scatter, scatter_add, index_put, index_add, index_copy, index_fill):
+    in_place(_function)

@@ -8,7 +8,7 @@ import math
 
 from cgrad.core.forward import shape as forward
 from cgrad.core.tensor import register_method
-from cgrad.core.arguments import as_tensor, axis_order, one_axis, several_axes, shape_tuple
+from cgrad.core.arguments import as_tensor, axis_order, one_axis, several_axes, shape_tuple, whole_number
 from cgrad.ops.define import LINEAR, define, public
 
 _reshape = define("reshape", forward=forward.reshape, inputs=("x",), options=("shape",),
@@ -561,6 +561,125 @@ def flip(x, axis=None, *more):
     x = as_tensor("flip", x)
     axes = several_axes("flip", (axis, *more) if more else axis, x.ndim)
     return _flip(x, tuple(range(x.ndim)) if axes is None else axes)
+
+
+@public(method=True)
+def fliplr(x):
+    """The columns in reverse order: ``flip(x, 1)``.
+
+    Parameters
+    ----------
+    x : Tensor
+        At least 2-d.
+
+    Returns
+    -------
+    Tensor
+        A view.
+
+    Raises
+    ------
+    ValueError
+        If there is no second axis.
+
+    Notes
+    -----
+    Gradient: ``g`` flipped likewise.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.fliplr(cg.tensor([[1, 2], [3, 4]]))
+    tensor([[2, 1],
+            [4, 3]])
+    """
+    x = as_tensor("fliplr", x)
+    if x.ndim < 2:
+        raise ValueError(f"fliplr: needs at least two axes, got shape {x.shape}")
+    return _flip(x, (1,))
+
+
+@public(method=True)
+def flipud(x):
+    """The rows in reverse order: ``flip(x, 0)``.
+
+    Parameters
+    ----------
+    x : Tensor
+        At least 1-d.
+
+    Returns
+    -------
+    Tensor
+        A view.
+
+    Raises
+    ------
+    ValueError
+        If `x` is 0-d.
+
+    Notes
+    -----
+    Gradient: ``g`` flipped likewise.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.flipud(cg.tensor([[1, 2], [3, 4]]))
+    tensor([[3, 4],
+            [1, 2]])
+    """
+    x = as_tensor("flipud", x)
+    if x.ndim < 1:
+        raise ValueError("flipud: needs at least one axis, got a 0-d tensor")
+    return _flip(x, (0,))
+
+
+@public(method=True)
+def rot90(x, k=1, axes=(0, 1)):
+    """A plane of two axes turned by quarters of a circle, from the first axis towards the second.
+
+    Parameters
+    ----------
+    x : Tensor
+        At least 2-d.
+    k : int, optional
+        How many quarters; negative numbers turn the other way.
+    axes : pair of int, optional
+        The plane.
+
+    Returns
+    -------
+    Tensor
+        A view.
+
+    Raises
+    ------
+    IndexError
+        If an axis is out of range.
+    ValueError
+        If there are not two different axes.
+
+    Notes
+    -----
+    Gradient: ``g`` turned back.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.rot90(cg.tensor([[1, 2], [3, 4]]))
+    tensor([[2, 4],
+            [1, 3]])
+    """
+    x, k = as_tensor("rot90", x), whole_number("rot90", "k", k) % 4
+    axes = tuple([one_axis("rot90", axis, x.ndim) for axis in axes])
+    if x.ndim < 2 or len(axes) != 2 or axes[0] == axes[1]:
+        raise ValueError(f"rot90: needs two different axes, got {axes} for shape {x.shape}")
+    order = list(range(x.ndim))
+    if k % 2 == 0:
+        return _flip(x, axes) if k else _permute(x, tuple(order))
+    order[axes[0]], order[axes[1]] = axes[1], axes[0]
+    return _permute(_flip(x, axes[1:]), tuple(order)) if k == 1 else _flip(_permute(x, tuple(order)), axes[1:])
 
 
 # -------------------------------------------------------------------------------------------------------- axes of length 1

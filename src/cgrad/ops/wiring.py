@@ -6,8 +6,8 @@ from cgrad import printing
 from cgrad import core
 from cgrad.core import arguments, batching, convert, engine, forward_mode, tensor
 from cgrad.ops import (  # noqa: F401
-    activation, arithmetic, casting, compare, creation, einsum, elementwise, indexing, inplace, joining, matmul, methods, random, reduction, scan, searching,
-    shape, softmax, sorting, strided,
+    activation, arithmetic, casting, compare, creation, einsum, elementwise, indexing, inplace, joining, matmul, methods, random, reduction, scan, scattering,
+    searching, shape, softmax, sorting, statistics, strided,
 )
 
 

@@ -5,11 +5,11 @@ Called by ops/indexing.py.  Long loops (kernels/index.pyx) run without the GIL. 
 """
 from libc.stdint cimport int64_t
 
-from cgrad.core.dtype cimport KIND, KIND_INT, dtype_object
+from cgrad.core.dtype cimport KIND, KIND_FLOAT, KIND_INT, dtype_object
 from cgrad.core.forward.plan cimport zeros
 from cgrad.core.tensor cimport (
     Tensor, cast_tensor, copy_tensor, empty_tensor, shape_of, shape_text, shape_tuple, strides_of)
-from cgrad.kernels.index cimport ADD, GET, SET, Mode, check_indices, count_true, mask_coordinates, run_along_axis
+from cgrad.kernels.index cimport ADD, GET, LARGEST, MULTIPLY, SET, SMALLEST, Mode, check_indices, count_true, mask_coordinates, run_along_axis
 from cgrad.kernels.table cimport BOOL, INT64, MAX_DIMS
 
 cdef enum:
@@ -94,6 +94,14 @@ def scatter(Tensor x not None, Tensor src not None, Tensor index not None, int a
 def scatter_add(Tensor x not None, Tensor src not None, Tensor index not None, int axis):
     """A copy of `x` with ``out[i][index[i][j][k]][k] += src[i][j][k]`` for axis 1."""
     return scattered("scatter_add", ADD, x, axis, index, src)
+
+
+def scatter_fold(Tensor x not None, Tensor src not None, Tensor index not None, int axis, str fold):
+    """A copy of `x` with the elements of src joined in: "prod", "amax" or "amin"."""
+    cdef int dtype = x.dtype_id
+    if KIND[dtype] != KIND_FLOAT:          # one kernel for all integers
+        x = cast_tensor(x, INT64)
+    return cast_tensor(scattered("scatter_reduce", {"prod": MULTIPLY, "amax": LARGEST, "amin": SMALLEST}[fold], x, axis, index, src), dtype)
 
 
 def gather_adjoint(Tensor g not None, Tensor index not None, int axis, tuple shape not None):
