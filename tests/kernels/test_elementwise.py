@@ -43,6 +43,7 @@ GRADIENTS = {     # (g, saved values) -> gradient; within a few ulp of the large
     "sin_backward": lambda g, x: g * np.cos(x), "cos_backward": lambda g, x: -g * np.sin(x),
     "softplus_backward": lambda g, x: g * s(x), "silu_backward": lambda g, x: g * (s(x) + x * s(x) * s(-x)),
     "gelu_backward": lambda g, x: g * (phi(x) + x * np.exp(-x * x / 2) / math.sqrt(2 * math.pi)),
+    "maximum_backward": lambda g, x, y: g * np.heaviside(x - y, 0.5), "minimum_backward": lambda g, x, y: g * np.heaviside(y - x, 0.5),
     "gelu_tanh_backward": lambda g, x: g * gelu_tanh_slope(x), "divide_backward_y": lambda g, out, y: -g * out / y,
     "power_backward_x": lambda g, x, y: np.where(y == 0, 0, g * y * np.power(x, y - 1)),
 }
@@ -396,9 +397,14 @@ def test_gradient_loops_at_the_ends(dtype):
         assert not run("absolute_backward", g, zero, isa=isa).any()
         assert not run("relu_backward", g, zero, isa=isa).any()
         assert not run("power_backward_x", g, zero, zero, isa=isa).any()
+        np.testing.assert_array_equal(run("maximum_backward", g, zero, -zero, isa=isa), g / 2)
+        np.testing.assert_array_equal(run("minimum_backward", g, zero, -zero, isa=isa), g / 2)
         nan = np.full(6, math.nan, dtype)
         for name in ("gelu_backward", "gelu_tanh_backward", "silu_backward", "softplus_backward", "sin_backward"):
             assert np.isnan(run(name, g, nan, isa=isa)).all()
+        for name in ("maximum_backward", "minimum_backward"):       # what is no number passes the gradient on to both
+            np.testing.assert_array_equal(run(name, g, nan, x, isa=isa), g)
+            np.testing.assert_array_equal(run(name, g, x, nan, isa=isa), g)
 
 
 @pytest.mark.parametrize("source", DTYPES)

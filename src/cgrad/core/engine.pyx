@@ -20,7 +20,7 @@ from cgrad.core.element cimport no_leaf
 from cgrad.core.elementwise cimport ONES, SMALL, Py_REFCNT, compute, compute1, compute2, compute_over, is_spare
 from cgrad.core.leaves cimport Leaves
 from cgrad.core.primitive cimport (
-    FROM_GRADIENT, FROM_OUT, Primitive, Rule, call_rule, joint_rule,
+    FROM_GRADIENT, FROM_OUT, FROM_ZERO, Primitive, Rule, call_rule, joint_rule,
 )
 from cgrad.core.record cimport versions
 from cgrad.core.tape cimport (
@@ -40,6 +40,7 @@ cdef object sum_to_function = None
 cdef object ones_like_function = None
 cdef Primitive add_primitive = None
 cdef int SUM = reduce_id("sum")
+cdef object ZERO = 0.0
 
 
 def set_engine_functions(add, cast, sum_to):
@@ -457,16 +458,19 @@ cdef inline bint wanted_edge(Run run, object edge) except -1:
     return edge in run.needed
 
 
+cdef inline PyObject* fused_operand(Rule rule, int i, Tensor g, PyObject** inputs, object out) noexcept:
+    if rule.fused_source[i] == FROM_GRADIENT:
+        return <PyObject*>g
+    if rule.fused_source[i] == FROM_OUT:
+        return <PyObject*>out
+    return <PyObject*>ZERO if rule.fused_source[i] == FROM_ZERO else inputs[rule.fused_index[i]]
+
+
 cdef Tensor fused(Rule rule, Tensor g, PyObject** inputs, object out, bint spare):
     cdef PyObject* operands[3]
     cdef int i
     for i in range(rule.n_fused):
-        if rule.fused_source[i] == FROM_GRADIENT:
-            operands[i] = <PyObject*>g
-        elif rule.fused_source[i] == FROM_OUT:
-            operands[i] = <PyObject*>out
-        else:
-            operands[i] = inputs[rule.fused_index[i]]
+        operands[i] = fused_operand(rule, i, g, inputs, out)
     if spare and is_spare(g) and compute_over(rule.fused, operands, rule.n_fused, g):
         return g
     if rule.n_fused == 2 and isinstance(<object>operands[0], Tensor) and isinstance(<object>operands[1], Tensor) \
@@ -485,7 +489,7 @@ cdef bint aligned_batch(Rule rule, Tensor g, PyObject** inputs, object out) exce
         return False
     for i in range(rule.n_fused):
         if rule.fused_source[i] != FROM_GRADIENT:
-            x = <PyObject*>out if rule.fused_source[i] == FROM_OUT else inputs[rule.fused_index[i]]
+            x = fused_operand(rule, i, g, inputs, out)
             if isinstance(<object>x, Tensor) and (<Tensor>x).rank > g.rank:
                 return False
     return True

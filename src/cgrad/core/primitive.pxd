@@ -35,6 +35,7 @@ cdef enum Source:          # where an argument of a rule comes from
     FROM_TANGENTS
     FROM_OWN_SHAPE         # of the input that the rule is for: the engine knows it from where the gradient goes
     FROM_OWN_DTYPE
+    FROM_ZERO              # the number 0: fused calls only
 
 cdef enum Result:          # dtype of an elementwise result
     SAME

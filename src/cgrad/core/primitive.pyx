@@ -47,7 +47,8 @@ cdef class Primitive:
 
 
 SOURCES = {"g": FROM_GRADIENT, "out": FROM_OUT, "input": FROM_INPUT, "inputs": FROM_INPUTS, "shape": FROM_SHAPE, "dtype": FROM_DTYPE,
-           "shapes": FROM_SHAPES, "needs": FROM_NEEDS, "option": FROM_OPTION, "tangent": FROM_TANGENT, "tangents": FROM_TANGENTS}
+           "shapes": FROM_SHAPES, "needs": FROM_NEEDS, "option": FROM_OPTION, "tangent": FROM_TANGENT, "tangents": FROM_TANGENTS,
+           "zero": FROM_ZERO}
 KINDS = {"elementwise": ELEMENTWISE, "linear": LINEAR, "bilinear": BILINEAR, "nondiff": NONDIFF, "other": OTHER}
 RESULTS = {"same": SAME, "float": FLOATING, "bool": BOOLEAN}
 

@@ -371,6 +371,14 @@ cdef inline real gelu_tanh_backward_(real g, real x) noexcept nogil:
     return g * <real>(s * (1 + v * c * (1.5957691216057308 + 0.2140644488178007 * z)))
 
 
+cdef inline real maximum_backward_(real g, real x, real y) noexcept nogil:
+    return g * <real>0.5 if x == y else <real>0 if x < y else g
+
+
+cdef inline real minimum_backward_(real g, real x, real y) noexcept nogil:
+    return g * <real>0.5 if x == y else <real>0 if x > y else g
+
+
 cdef inline real divide_backward_y_(real g, real out, real y) noexcept nogil:
     return -g * out / y
 

@@ -318,6 +318,8 @@ cdef void gelu_tanh_backward_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) n
 cdef void clip_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: ternary_map(clip_[number], p, s, n)
 cdef void addcmul_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: ternary_map(addcmul_[number], p, s, n)
 cdef void lerp_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: ternary_map(lerp_[real], p, s, n)
+cdef void maximum_backward_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: ternary_map(maximum_backward_[real], p, s, n)
+cdef void minimum_backward_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: ternary_map(minimum_backward_[real], p, s, n)
 cdef void divide_backward_y_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: ternary_map(divide_backward_y_[real], p, s, n)
 cdef void power_backward_x_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil:
     cdef real y = p[3][0] if s[3] == 0 and n > 0 else 0
@@ -495,6 +497,8 @@ cdef void enter_real(KernelTable* table, int dtype, real* tag) noexcept:
     put(table, dtype, b"silu_backward", 2, 8, <loop_t>silu_backward_loop[real])
     put(table, dtype, b"gelu_backward", 2, 16, <loop_t>gelu_backward_loop[real])
     put(table, dtype, b"gelu_tanh_backward", 2, 12, <loop_t>gelu_tanh_backward_loop[real])
+    put(table, dtype, b"maximum_backward", 3, 2, <loop_t>maximum_backward_loop[real])
+    put(table, dtype, b"minimum_backward", 3, 2, <loop_t>minimum_backward_loop[real])
     put(table, dtype, b"divide_backward_y", 3, 2, <loop_t>divide_backward_y_loop[real])
     put(table, dtype, b"power_backward_x", 3, 40, <loop_t>power_backward_x_loop[real])
 

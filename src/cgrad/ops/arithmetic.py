@@ -325,6 +325,7 @@ def _smaller_share(g, mine, other):
 
 maximum = define(
     "maximum", vjp=(lambda g, x, y: _larger_share(g, x, y), lambda g, x, y: _larger_share(g, y, x)), kind=ELEMENTWISE,
+    fused=("maximum_backward(g, x, y)", "maximum_backward(g, y, x)"),
     doc="""The larger of two numbers, elementwise.
 
     Notes
@@ -340,6 +341,7 @@ maximum = define(
 
 minimum = define(
     "minimum", vjp=(lambda g, x, y: _smaller_share(g, x, y), lambda g, x, y: _smaller_share(g, y, x)), kind=ELEMENTWISE,
+    fused=("minimum_backward(g, x, y)", "minimum_backward(g, y, x)"),
     doc="""The smaller of two numbers, elementwise.
 
     Notes

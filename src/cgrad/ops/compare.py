@@ -177,6 +177,7 @@ def isneginf(x):
 where = define(
     "where", inputs=("condition", "x", "y"),
     vjp=(None, lambda g, condition: where(condition, g, 0), lambda g, condition: where(condition, 0, g)), kind=ELEMENTWISE,
+    fused=(None, "where(condition, g, 0)", "where(condition, 0, g)"),
     doc="""`x` where the condition holds, else `y`, elementwise.
 
     Notes

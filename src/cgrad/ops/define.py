@@ -54,7 +54,8 @@ def define(name, *, vjp=None, kind=OTHER, jvp=None, batch=None, fused=None, kern
         the inputs with all examples along a new first axis, and may name ``size``, the number of examples.  A rule that names
         ``batched`` learns which inputs have that axis, else all have.
     fused : str or tuple of str, optional
-        Kernel call that computes a rule in one pass for first order, such as ``"tanh_backward(g, out)"``; ``"g"`` alone passes on.
+        Kernel call that computes a rule in one pass for first order, such as ``"tanh_backward(g, out)"``; ``"g"`` alone passes on,
+        an operand may be 0.
     kernel : str, optional
         Name of the elementwise loops.
     forward : callable, optional
@@ -156,8 +157,9 @@ def _rule(entry, function, fused):
     if fused == "g":
         return core.make_rule(function, arguments, passes_gradient=True)
     kernel, operands = _FUSED.fullmatch(fused).groups()
-    loops = core.make_primitive(kernel, NONDIFF, None, (), kernel, "same")
-    return core.make_rule(function, arguments, loops, [_source(entry, name.strip()) for name in operands.split(",")])
+    loops = core.make_primitive(kernel, NONDIFF, None, (), kernel, "same", masked=kernel == "where")
+    return core.make_rule(function, arguments, loops, [(core.SOURCES["zero"], 0) if name.strip() == "0" else _source(entry, name.strip())
+                                                       for name in operands.split(",")])
 
 
 def _batch_rule(entry, kind, batch):
