@@ -1,6 +1,6 @@
 """Write the type stubs of the top level and of Tensor from the functions themselves.
 
-    python tools/stubs.py            write src/cgrad/__init__.pyi, src/cgrad/core/tensor.pyi and stubtest-overloads.txt
+    python tools/stubs.py            write the stubs of cgrad, of its modules in MODULES, of core/tensor, and stubtest-overloads.txt
     python tools/stubs.py --check    say what has no type yet or is not up to date, and exit with 1 if there is anything
 
 Signatures come from the running package; types from the tables below, by the name of the parameter, with exceptions by function.
@@ -32,13 +32,14 @@ ALIAS_NAMES = [line.split(":")[0] for line in ALIASES.splitlines()]
 PARAMETERS = {
     **dict.fromkeys(["x", "y", "z", "condition", "index", "indices", "source", "src", "mask", "weight", "weights", "other", "like"], "_ArrayLike"),
     **dict.fromkeys(["alpha", "beta", "lambd", "negative_slope", "min_val", "max_val", "fill_value", "nan", "low", "high", "rtol", "atol",
-                     "start", "step", "base", "rate", "mean", "std", "correction", "posinf", "neginf", "threshold"], "_Number"),
+                     "start", "step", "base", "rate", "mean", "std", "correction", "posinf", "neginf", "threshold", "rcond", "maxnorm", "d"], "_Number"),
     **dict.fromkeys(["k", "n", "n_rows", "n_cols", "num", "steps", "count", "offset", "decimals", "chunks", "num_samples", "start_dim", "end_dim",
-                     "axis0", "axis1", "axis2", "dim", "more", "length", "precision", "edgeitems", "linewidth"], "_int"),
+                     "axis0", "axis1", "axis2", "dim", "more", "length", "N", "ind", "precision", "edgeitems", "linewidth"], "_int"),
     **dict.fromkeys(["keepdims", "requires_grad", "copy", "equal_nan", "endpoint", "replacement", "unbiased", "include_initial", "as_tuple",
                      "preserve_rng_state", "retain_graph", "create_graph", "force", "sci_mode",
                      "descending", "stable", "sorted", "largest", "right", "out_int32", "density", "assume_unique", "invert", "return_inverse",
-                     "return_counts", "return_index", "accumulate", "include_self"], "_bool"),
+                     "return_counts", "return_index", "accumulate", "include_self", "upper", "left", "unitriangular", "hermitian", "full_matrices",
+                     "check_errors"], "_bool"),
     "reduce": 'Literal["sum", "prod", "mean", "amax", "amin"]',
     **dict.fromkeys(["boundaries", "sorter", "q", "fweights", "aweights"], "_ArrayLike"),
     "minlength": "_int", "dx": "_Number", "bins": "_int", "range": "tuple[_Number, _Number]",
@@ -53,14 +54,14 @@ PARAMETERS = {
     "approximate": 'Literal["none", "tanh"]', "indexing": 'Literal["xy", "ij"]', "rounding_mode": 'Literal["trunc", "floor"]',
     "p": "_Number | Tensor", "shapes": "Sequence[_int]", "pad_width": "Any", "constant_values": "_Number", "ord": "_Number",
     "size_or_sizes": "_Shape", "indices_or_sections": "_Shape", "gradient": "_ArrayLike", "profile": "_str", "state": "Tensor", "seed": "_int",
-    "function": "Callable[..., _T]", "args": "Any", "kwargs": "Any", "mode": "_str", "inputs": "Tensor | Sequence[Tensor]",
+    "function": "Callable[..., _T]", "args": "Any", "kwargs": "Any", "mode": "_str", "compute_mode": "_str", "inputs": "Tensor | Sequence[Tensor]",
     "use_reentrant": "_bool", "out": "Tensor", "hook": "Callable[[Tensor], Tensor | None]", "memo": "dict[_int, Any]",
-    "protocol": "Any", "subscripts": "_str", "operands": "_ArrayLike",
+    "protocol": "Any", "subscripts": "_str", "operands": "_ArrayLike", "tau": "_ArrayLike", "UPLO": 'Literal["L", "U"]',
 }
 # The same where one function differs: "function.parameter".
 EXCEPTIONS = {
     **{f"{name}.axis": "_Axes" for name in ("all", "amax", "amin", "any", "count_nonzero", "flip", "logsumexp", "max", "mean", "min", "nanmean",
-                                            "nansum", "aminmax", "median", "nanmedian", "quantile", "nanquantile", "nanstd", "nanvar", "prod", "roll",
+                                            "nansum", "aminmax", "median", "nanmedian", "quantile", "nanquantile", "nanstd", "nanvar", "norm", "prod", "roll",
                                             "squeeze", "std", "std_mean", "sum", "var", "var_mean", "vector_norm")},
     "expand_dims.axis": "_int | Sequence[_int]", "unsqueeze.axis": "_int | Sequence[_int]",
     "moveaxis.source": "_Shape", "movedim.source": "_Shape", "tensordot.axes": "_int | Sequence[_int] | Sequence[Sequence[_int]]",
@@ -74,6 +75,12 @@ EXCEPTIONS = {
     "arange.stop": "_Number", "arange.end": "_Number", "Tensor.new_tensor.data": "_ArrayLike", "item.index": "_int",
     "scatter.reduce": 'Literal["add", "multiply"]', "histogram.bins": "_int | _ArrayLike", "histc.min": "_Number", "histc.max": "_Number",
     "backward.inputs": "Tensor | Sequence[Tensor]", "tile.repetitions": "_Shape",
+    "norm.p": "_Number | _str", "norm.ord": "_Number | _str", "matrix_norm.ord": "_Number | _str", "cond.p": "_Number | _str",
+    "matrix_norm.axis": "Sequence[_int]", "renorm.p": "_Number", "dist.p": "_Number", "cdist.p": "_Number", "pinv.rtol": "_Number | Tensor",
+    "pinv.atol": "_Number | Tensor", "matrix_rank.rtol": "_Number | Tensor", "matrix_rank.atol": "_Number | Tensor",
+    "tensorsolve.axes": "Sequence[_int]", "qr.mode": 'Literal["reduced", "complete", "r"]', "block_diag.xs": "_ArrayLike",
+    "multi_dot.xs": "Sequence[_ArrayLike] | _ArrayLike", "chain_matmul.xs": "Sequence[_ArrayLike] | _ArrayLike",
+    "multi_dot.more": "_ArrayLike", "chain_matmul.more": "_ArrayLike", "fftshift.axes": "_Axes", "ifftshift.axes": "_Axes",
 }
 RETURNS = {
     **dict.fromkeys(["allclose", "array_equal", "is_grad_enabled", "is_contiguous", "is_floating_point"], "_bool"),
@@ -90,7 +97,8 @@ RETURNS = {
     "nonzero": "tuple[Tensor, ...] | Tensor", "show_config": "dict[_str, dict[_str, Any]] | None", "numpy": "np.ndarray[Any, Any]",
     "tolist": "Any", "item": "Any", "tobytes": "_bytes", "register_hook": "Any", "__array__": "np.ndarray[Any, Any]",
     "__dlpack__": "Any", "__dlpack_device__": "tuple[_int, _int]", "__reduce_ex__": "Any", "__reduce__": "Any", "stride": "_int | tuple[_int, ...]",
-    "requires_grad_": "Self", "data_ptr_": "_int",
+    "requires_grad_": "Self", "data_ptr_": "_int", "slogdet": "Slogdet", "inv_ex": "InvEx", "lstsq": "Lstsq", "cholesky_ex": "CholeskyEx",
+    "eigh": "Eigh", "qr": "QR", "svd": "SVD",
 }
 PROPERTIES = {
     "shape": "tuple[_int, ...]", "strides": "tuple[_int, ...]", "ndim": "_int", "size": "_int", "itemsize": "_int", "nbytes": "_int",
@@ -100,13 +108,14 @@ PROPERTIES = {
 WRITABLE = {"requires_grad": "_bool", "grad": "Tensor | None", "data": "Tensor"}
 BUILTINS = "from builtins import bool as _bool, bytes as _bytes, float as _float, int as _int, str as _str"
 REEXPORTS = {   # names of the top level that are defined, with their types, elsewhere
-    "cgrad": ["autograd", "data", "func", "memory", "nn", "optim", "random"],
+    "cgrad": ["autograd", "data", "fft", "func", "linalg", "memory", "nn", "optim", "random"],
     "cgrad.autograd.mode": ["enable_grad", "no_grad", "set_grad_enabled"],
     "cgrad.core.dtype": ["DType as dtype"],
     "cgrad.core.tensor": ["Tensor"],
     "cgrad.ops.op": ["Op"],
     "cgrad.ops.random": ["Generator"],
 }
+MODULES = [cg.linalg, cg.fft]      # modules of functions whose stubs are written here
 BINARY = ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", "rshift"]
 HIDDEN = {"kernels", "core", "ops", "config", "tree", "printing"}     # modules that hold public names but are none
 
@@ -166,7 +175,7 @@ def overload_with_other_names(function, name, method):
     return ", ".join(parts)
 
 
-def definition(function, name, method=False, indent=""):
+def definition(function, name, method=False, indent="", module="cgrad"):
     """The lines that declare a function; two overloads if it knows other spellings of its keywords."""
     returns = RETURNS.get(name, "Self" if method and name.endswith("_") and not name.startswith("__") else "Tensor")
     signatures = [signature_of(function, name, method)]
@@ -174,7 +183,7 @@ def definition(function, name, method=False, indent=""):
     lines = []
     if other is not None:
         signatures.append(other)
-        overloaded.append(("cgrad.core.tensor.Tensor." if method else "cgrad.") + name)
+        overloaded.append(f"cgrad.core.tensor.Tensor.{name}" if method else f"{module}.{name}")
     for signature in signatures:
         lines += [f"{indent}@overload"] * (len(signatures) > 1) + [f"{indent}def {name}({signature}) -> {returns}: ..."]
     return lines
@@ -187,7 +196,7 @@ def tensor_stub():
         "from typing import Any, Literal, Self, SupportsIndex, TypeAlias, overload", "", "import numpy as np",
         "from typing_extensions import disjoint_base", "",
         "from cgrad.core.dtype import DType", "from cgrad.core.tape import Node", "from cgrad.ops.random import Generator",
-        "from cgrad.ops.results import Extremes, Selection", "",
+        "from cgrad.ops.results import Extremes, Selection, Slogdet", "",
         ALIASES, "@disjoint_base", "class Tensor:",
     ]
     for name, text in sorted(PROPERTIES.items()):
@@ -233,7 +242,7 @@ def top_stub():
     for module, names in sorted(REEXPORTS.items()):
         lines.append(f"from {module} import " + ", ".join(n if " as " in n else f"{n} as {n}" for n in names))
     lines += ["from cgrad.core.dtype import DType", "from cgrad.core.tensor import " + ", ".join(ALIAS_NAMES),
-              "from cgrad.ops.results import Extremes, Histogram, Selection, UniqueAll, UniqueCounts, UniqueInverse", "",
+              "from cgrad.ops.results import Extremes, Histogram, Selection, Slogdet, UniqueAll, UniqueCounts, UniqueInverse", "",
               '_T = TypeVar("_T")', "", "__version__: _str", ""]
     done = {n.split(" as ")[-1] for names in REEXPORTS.values() for n in names} | HIDDEN
     for name in dir(cg):
@@ -249,12 +258,31 @@ def top_stub():
     return "\n".join(lines) + "\n"
 
 
+def module_stub(module):
+    lines = [
+        '"""Generated by tools/stubs.py."""',
+        BUILTINS, "from collections.abc import Sequence", "from typing import Literal, overload", "", "import numpy as np", "",
+        "from cgrad.core.dtype import DType", "from cgrad.core.tensor import Tensor, " + ", ".join(ALIAS_NAMES),
+        "from cgrad.ops.results import QR, SVD, CholeskyEx, Eigh, InvEx, Lstsq, Slogdet", "",
+        f"__all__ = {module.__all__}", "",
+    ]
+    for name in module.__all__:
+        value = getattr(module, name)
+        if not inspect.isclass(value):
+            lines += definition(value, name, module=module.__name__)
+        else:
+            bases = ", ".join(base.__name__ if base.__module__ == "builtins" else f"np.linalg.{base.__name__}" for base in value.__bases__)
+            lines.append(f"class {name}({bases}): ...")
+    return "\n".join(lines) + "\n"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 if a stub is not up to date")
     check = parser.parse_args().check
     wrong = []
     stubs = {SOURCE / "__init__.pyi": top_stub(), SOURCE / "core" / "tensor.pyi": tensor_stub()}
+    stubs |= {SOURCE / f"{module.__name__.rpartition('.')[2]}.pyi": module_stub(module) for module in MODULES}
     stubs[ROOT / "tools" / "stubtest-overloads.txt"] = "# Generated by tools/stubs.py.\n" + "".join(f"{name}\n" for name in overloaded)
     for path, text in stubs.items():
         if not check:

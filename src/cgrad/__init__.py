@@ -1,6 +1,6 @@
 """cgrad: define-by-run automatic differentiation for the CPU.
 
-The public names, by topic: dtypes; Tensor and the operations on it (from the table in cgrad.ops); derivatives (`autograd`, `func`,
+The public names, by topic: dtypes; Tensor and the operations on it (from the table in cgrad.ops; `linalg`, `fft`); derivatives (`autograd`, `func`,
 `checkpoint`, `Op`); networks (`nn`, `optim`, `data`); the process (`memory`, threads, `show_config`).
 """
 
@@ -14,7 +14,7 @@ from cgrad.ops import Op
 
 globals().update(_operations)
 
-from cgrad import autograd, func, memory, random  # noqa: E402
+from cgrad import autograd, func, linalg, memory, random  # noqa: E402
 from cgrad.autograd import checkpoint, enable_grad, is_grad_enabled, no_grad, set_grad_enabled  # noqa: E402
 from cgrad.printing import set_printoptions  # noqa: E402
 from cgrad.random import Generator, manual_seed  # noqa: E402
@@ -24,7 +24,7 @@ double = float64
 long = int64
 int = int32
 
-_LAZY = ("nn", "optim", "data")
+_LAZY = ("nn", "optim", "data", "fft")
 
 
 def __getattr__(name):

@@ -3,10 +3,11 @@
 test_ops.py drives everything from here: values, gradients, forward mode, second order, layouts, dtypes, special values.  To add an
 operation, add a row; a test fails for a public operation without one.
 """
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import scipy.integrate
+import scipy.linalg as sl
 import scipy.special as sp
 import scipy.stats
 
@@ -318,7 +319,8 @@ row("softmin", lambda x, axis: sp.softmax(-x, axis=axis), [Sample(Draw((2, 3)), 
 row("vector_norm", lambda x, ord=2, axis=None, keepdims=False: np.linalg.vector_norm(x, ord=ord, axis=axis, keepdims=keepdims),
     [Sample(Draw((2, 3), 0.5, 2.0)), Sample(Draw((2, 3, 4), -2.0, -0.5), axis=(0, 2)), Sample(Draw((2, 3)), axis=1, keepdims=True),
      Sample(Draw((2, 3), 0.5, 2.0), ord=1, axis=1), Sample(Draw((2, 3), 0.5, 2.0), ord=3), Sample(Draw((0,))),
-     Sample(Draw((4,), 0.5, 2.0, distinct=True), ord=INF), Sample(Draw((4,), 0.5, 2.0, distinct=True), ord=-INF)])
+     Sample(Draw((4,), 0.5, 2.0, distinct=True), ord=INF), Sample(Draw((4,), 0.5, 2.0, distinct=True), ord=-INF),
+     Sample(Draw((2, 3)), ord=0, axis=1)])
 
 # ------------------------------------------------------------------------------------------------------------------ shape
 row("reshape", lambda x, *shape: np.reshape(x, shape[0] if len(shape) == 1 else shape),
@@ -662,6 +664,165 @@ row("pad", lambda x, widths, mode="constant", **options: np.pad(x, widths, mode,
     [Sample(Draw((2, 3)), ((2, 5), (1, 0)), mode=mode) for mode in ("reflect", "symmetric", "edge", "wrap")] + [Sample(Draw((1,)), 3, mode="reflect")])
 row("meshgrid", lambda *xs, indexing="xy": np.meshgrid(*xs, indexing=indexing),
     [Sample(Draw((2,)), Draw((3,))), Sample(Draw((2,)), Draw((3,)), Draw((4,)), indexing="ij"), Sample(Draw((2,))), Sample(Draw(()), Draw((2,)))])
+
+# --------------------------------------------------------------------------------------------------------- linear algebra
+def _symmetric(x):
+    return x + x.mT
+
+
+def _definite(x):
+    return x @ x.mT + np.eye(x.shape[-1]).astype(str(x.dtype).rpartition(".")[2])
+
+
+def _of(make, function):
+    """function(make(x)), for functions of special matrices."""
+    return lambda x, *args, **kwargs: function(make(x), *args, **kwargs)
+
+
+def _without_signs(function):
+    """Eigen- or singular values, and functions of the vectors that do not depend on their signs."""
+    def call(x, *args, **kwargs):
+        found = function(x, *args, **kwargs)
+        if len(found) == 2:
+            return found[0], found[1] ** 2
+        u, s, vt = found
+        return u[..., :s.shape[-1]] ** 2, s, vt[..., :s.shape[-1], :] ** 2, u[..., :s.shape[-1]] @ vt[..., :s.shape[-1], :]
+    return call
+
+
+def _rows_apart(x):
+    """Matrices whose singular values are apart and not 0, so that vectors are determined."""
+    m, n = x.shape[-2:]
+    return x + np.diag(np.arange(4.0, 4.0 + 3 * max(m, n), 3.0))[:m, :n].astype(str(x.dtype).rpartition(".")[2])
+
+
+def _regular(x):
+    n = round(np.prod(x.shape) ** 0.5)
+    return x + (8 * np.eye(n)).reshape(x.shape).astype(str(x.dtype).rpartition(".")[2])
+
+
+def linear(name, reference, samples, make=None, **options):
+    """A row of cgrad.linalg."""
+    function = getattr(cg.linalg, name)
+    if make is not None:
+        reference, function = _of(make, reference), _of(make, function)
+    row("linalg." + name, reference, samples, function=options.pop("function", function), **{"tolerance": 100, **options})
+
+
+SQUARE = [Sample(Draw(shape)) for shape in ((3, 3), (2, 3, 3), (1, 1), (0, 0), (0, 2, 2), (2, 1, 4, 4))]
+RECTANGLES = [Sample(Draw(shape)) for shape in ((3, 3), (4, 2), (2, 4), (2, 3, 2), (0, 2, 2), (2, 0), (1, 1))]
+linear("cholesky", np.linalg.cholesky, SQUARE, _definite)
+linear("cholesky", lambda x, upper: np.linalg.cholesky(x).mT, [Sample(Draw((3, 3)), upper=True)], _definite)
+linear("cholesky_ex", lambda x: (np.linalg.cholesky(x), np.zeros(x.shape[:-2], np.int32)), SQUARE[:3], _definite,
+       function=lambda x: cg.linalg.cholesky_ex(_definite(x)), own_dtype=True)
+linear("eigh", _without_signs(np.linalg.eigh), SQUARE, function=_without_signs(_of(lambda x: _symmetric(_rows_apart(x)), cg.linalg.eigh)))
+ROWS[-1].reference = _without_signs(_of(lambda x: _symmetric(_rows_apart(x)), np.linalg.eigh))
+linear("eigvalsh", np.linalg.eigvalsh, SQUARE, lambda x: _symmetric(_rows_apart(x)))
+linear("qr", lambda x: tuple(np.linalg.qr(x)), RECTANGLES, _rows_apart)
+linear("svd", None, RECTANGLES[:-2] + [Sample(Draw((3, 3)), full_matrices=False), Sample(Draw((4, 2)), full_matrices=False)],
+       function=_without_signs(_of(_rows_apart, cg.linalg.svd)))
+ROWS[-1].reference = _without_signs(_of(_rows_apart, np.linalg.svd))
+linear("svdvals", np.linalg.svdvals, RECTANGLES, _rows_apart)
+linear("inv", np.linalg.inv, SQUARE, _rows_apart)
+linear("inv_ex", lambda x: (np.linalg.inv(x), np.zeros(x.shape[:-2], np.int32)), SQUARE[:3], _rows_apart, own_dtype=True)
+linear("det", np.linalg.det, SQUARE)
+linear("slogdet", lambda x: tuple(np.linalg.slogdet(x)), SQUARE)
+linear("logdet", lambda x: np.linalg.slogdet(x)[1], SQUARE, _definite)
+linear("solve", np.linalg.solve,
+       [Sample(Draw(a, 0.1, 1), Draw(b)) for a, b in (((3, 3), (3,)), ((3, 3), (3, 2)), ((2, 3, 3), (3, 2)), ((3, 3), (2, 3, 1)),
+                                                     ((4, 1, 2, 2), (3, 2, 2)), ((0, 0), (0,)), ((2, 0, 0), (0, 3)), ((2, 2), (2, 0)))], _rows_apart)
+linear("solve", lambda x, y, left=True: np.linalg.solve(x, y[..., None])[..., 0] if left else np.linalg.solve(x.mT, y.mT).mT,
+       [Sample(Draw((2, 3, 3), 0.1, 1), Draw((2, 3))), Sample(Draw((3, 3), 0.1, 1), Draw((2, 3)), left=False)], _rows_apart)
+for _upper in (False, True):
+    _part = np.triu if _upper else np.tril
+    linear("solve_triangular", lambda x, y, upper, part=_part: np.linalg.solve(part(x), y),
+           [Sample(Draw(a, 0.5, 1), Draw(b), upper=_upper) for a, b in (((3, 3), (3,)), ((2, 3, 3), (3, 2)), ((3, 3), (2, 3, 1)), ((0, 0), (0, 2)))])
+    linear("solve_triangular", lambda x, y, upper, unitriangular=False, left=False, part=_part: np.linalg.solve(
+        np.tril(part(x), -1) + np.triu(part(x), 1) + np.eye(3), y) if unitriangular else np.linalg.solve(part(x).mT, y.mT).mT,
+        [Sample(Draw((3, 3), 0.5, 1), Draw((3, 2)), upper=_upper, unitriangular=True),
+         Sample(Draw((2, 3, 3), 0.5, 1), Draw((2, 3)), upper=_upper, left=False)])
+    row("cholesky_solve", lambda x, y, upper, part=_part: np.linalg.solve(part(y).mT @ part(y) if upper else part(y) @ part(y).mT, x),
+        [Sample(Draw((3, 2)), Draw((3, 3), 0.5, 1), _upper), Sample(Draw((2, 3, 1)), Draw((3, 3), 0.5, 1), _upper)], tolerance=1000)
+    row("cholesky_inverse", lambda x, upper, part=_part: np.linalg.inv(part(x).mT @ part(x) if upper else part(x) @ part(x).mT),
+        [Sample(Draw((3, 3), 0.5, 1), _upper), Sample(Draw((2, 2, 2), 0.5, 1), _upper), Sample(Draw((0, 0)), _upper)], tolerance=1000)
+linear("pinv", np.linalg.pinv, RECTANGLES, _rows_apart)
+linear("pinv", lambda x, hermitian: np.linalg.pinv(x), [Sample(*s.args, hermitian=True) for s in SQUARE[:3]], lambda x: _symmetric(_rows_apart(x)))
+row("pinverse", np.linalg.pinv, [Sample(Draw((3, 2)))], tolerance=100)
+linear("lstsq", lambda x, y: np.linalg.lstsq(x, y)[:1], [Sample(Draw((4, 2)), Draw((4,))), Sample(Draw((2, 4)), Draw((2, 3))), Sample(Draw((3, 3)), Draw((3, 1)))],
+       function=lambda x, y: cg.linalg.lstsq(x, y)[:1], tolerance=1000)
+linear("matrix_rank", np.linalg.matrix_rank, [Sample(np.ones((3, 2))), Sample(np.stack([np.eye(3), np.diag([1, 1e-20, 0])])), Sample(np.zeros((2, 0, 3))),
+                                             Sample(np.diag([1.0, 0.1]), rtol=0.5)], differentiable=False)
+linear("tensorinv", np.linalg.tensorinv, [Sample(Draw((2, 3, 6))), Sample(Draw((4, 2, 2)), ind=1)], _regular)
+linear("tensorsolve", np.linalg.tensorsolve, [Sample(Draw((2, 3, 6)), Draw((2, 3))), Sample(Draw((2, 4, 2)), Draw((4,)), axes=(0,))], _regular)
+for _name in ("matrix_norm", "norm"):
+    linear(_name, lambda x, ord=None, axis=(-2, -1), keepdims=False: np.linalg.norm(x, ord, axis, keepdims),
+           [Sample(Draw((3, 4), 0.5, 2.0, distinct=True), ord, axis=(-2, -1)) for ord in ("fro", "nuc", 1, -1, 2, -2, INF, -INF)] +
+           [Sample(Draw((2, 3, 4), 0.5, 2.0), ord, axis=(2, 0), keepdims=True) for ord in ("fro", "nuc", 1, 2, INF)] +
+           [Sample(Draw((0, 2)), "fro", axis=(0, 1)), Sample(Draw((2, 0)), "nuc", axis=(0, 1))])
+linear("norm", np.linalg.norm, [Sample(Draw((2, 3))), Sample(Draw((2, 3)), axis=1), Sample(Draw((4,)), 3), Sample(Draw((2, 3)), 1, 0, True), Sample(Draw((3, 2)), "nuc")])
+row("norm", lambda x, p="fro", axis=None, keepdims=False: np.linalg.norm(x, "nuc", (-2, -1), keepdims) if p == "nuc" else
+    np.linalg.vector_norm(x, ord=2 if p == "fro" else p, axis=axis, keepdims=keepdims),
+    [Sample(Draw((2, 3))), Sample(Draw((2, 3)), 1, (0, 1)), Sample(Draw((2, 3)), 3, 1, True), Sample(Draw((2, 3)), "nuc"), Sample(Draw((2, 3, 4)), axis=(0, 2))], tolerance=10)
+row("dist", lambda x, y, p=2: np.linalg.vector_norm(x - y, ord=p), [Sample(Draw((2, 3)), Draw((3,))), Sample(Draw((4,)), Draw((4,), 3, 4), 1), Sample(Draw((4,)), Draw((4,), 3, 4), 3)])
+row("cdist", lambda x, y, p=2: np.linalg.vector_norm(x[..., :, None, :] - y[..., None, :, :], ord=p, axis=-1),
+    [Sample(Draw((2, 3)), Draw((4, 3))), Sample(Draw((5, 2, 3)), Draw((4, 3), 3, 4), 1.0), Sample(Draw((0, 3)), Draw((2, 3))), Sample(Draw((2, 3)), Draw((2, 3)), 3)])
+row("renorm", lambda x, p, axis, maxnorm: x * np.where((n := np.linalg.vector_norm(x, ord=p, axis=tuple(k for k in range(x.ndim) if k != axis), keepdims=True)) > maxnorm,
+                                                       maxnorm / (n + 1e-7), 1), [Sample(Draw((3, 4)), 2, 0, 2.5), Sample(Draw((2, 3, 4)), 1, 1, 5.0)])
+linear("cond", np.linalg.cond, [Sample(Draw((3, 3)), p) for p in (None, 2, -2, 1, -1, INF, -INF, "fro")] + [Sample(Draw((2, 4, 2)))], _rows_apart, tolerance=1000)
+linear("matrix_power", np.linalg.matrix_power, [Sample(Draw((3, 3), 0.5, 1), n) for n in (1, 2, 3, 5, -1, -3)] + [Sample(Draw((2, 2, 2)), 7), Sample(Draw((0, 0)), 2)],
+       _rows_apart, tolerance=1000)
+linear("matrix_power", np.linalg.matrix_power, [Sample(Draw((3, 3)), 0), Sample(Draw((2, 3, 3)), 0)])
+linear("matrix_exp", sl.expm, [Sample(Draw((3, 3))), Sample(Draw((2, 2, 2), -8, 8)), Sample(Draw((1, 1))), Sample(Draw((0, 2, 2))), Sample(Draw((3, 3), -1e-3, 1e-3))])
+linear("multi_dot", np.linalg.multi_dot, [Sample([Draw((2, 3)), Draw((3, 4)), Draw((4, 2)), Draw((2, 5))]), Sample([Draw((3,)), Draw((3, 4)), Draw((4,))]),
+                                         Sample([Draw((2, 3)), Draw((3, 1))])])
+linear("cross", np.cross, [Sample(Draw((3,)), Draw((3,))), Sample(Draw((2, 3)), Draw((3,))), Sample(Draw((4, 1, 3)), Draw((2, 3)))])
+linear("cross", lambda x, y, axis: np.linalg.cross(x, y, axis=axis), [Sample(Draw((3, 2)), Draw((3, 2)), axis=0), Sample(Draw((2, 3, 4)), Draw((2, 3, 4)), axis=1)])
+linear("vander", lambda x, N=None: x[..., None] ** np.arange(x.shape[-1] if N is None else N),
+       [Sample(Draw((3,))), Sample(Draw((2, 3)), 5), Sample(Draw((2,)), 1), Sample(Draw((2,)), 0), Sample(Draw((0,)))])
+linear("vander", lambda x: np.ones((1, 1)), [Sample(Draw(()))])
+linear("householder_product", lambda x, tau: sl.lapack.dorgqr(x, tau)[0], [Sample(Draw((4, 2)), Draw((2,))), Sample(Draw((3, 3)), Draw((2,)))])
+linear("diagonal", lambda x, **kwargs: np.linalg.diagonal(x, **kwargs), [Sample(Draw((3, 4))), Sample(Draw((2, 3, 4)), offset=-1), Sample(Draw((2, 3)), offset=9)])
+for _name in ("inv", "det", "slogdet", "logdet", "cholesky", "matrix_power", "matrix_exp", "multi_dot", "cross"):
+    ROWS.append(replace(next(r for r in ROWS if r.name == "linalg." + _name), name=_name))
+row("trace", lambda x, offset=0: np.linalg.trace(x, offset=offset), [Sample(Draw((3, 3))), Sample(Draw((2, 3, 4)), 1), Sample(Draw((0, 0))), Sample(Draw((2, 3)), -5),
+                                                                   Sample(np.array([[200, 1], [1, 200]], np.uint8))])
+row("diagonal", np.diagonal, [Sample(Draw((3, 4))), Sample(Draw((3, 4)), 1), Sample(Draw((3, 4)), -2), Sample(Draw((2, 3, 4)), 0, 2, 0), Sample(Draw((2, 3)), 5),
+                              Sample(Draw((0, 3)))])
+
+
+def _embedded(x, offset=0, axis1=-2, axis2=-1):
+    n = x.shape[-1] + abs(offset)
+    out = np.zeros(x.shape[:-1] + (n, n), x.dtype)
+    out[..., np.arange(x.shape[-1]) + max(-offset, 0), np.arange(x.shape[-1]) + max(offset, 0)] = x
+    return np.moveaxis(out, (-2, -1), (axis1, axis2))
+
+
+def _with_diagonal(x, src, offset=0, axis1=0, axis2=1):
+    out = np.moveaxis(x.copy(), (axis1, axis2), (-2, -1))
+    n = src.shape[-1]
+    out[..., np.arange(n) + max(-offset, 0), np.arange(n) + max(offset, 0)] = src
+    return np.moveaxis(out, (-2, -1), (axis1, axis2))
+
+
+row("diag_embed", _embedded, [Sample(Draw((3,))), Sample(Draw((2, 3)), 1), Sample(Draw((2, 3)), -2, 0, 2), Sample(Draw((2, 0))), Sample(Draw((2, 3)), 0, 1, 0)])
+row("diag", np.diag, [Sample(Draw((3,))), Sample(Draw((3,)), 1), Sample(Draw((3, 4)), k=-1), Sample(Draw((2, 3))), Sample(Draw((0,)))])
+row("diagflat", np.diagflat, [Sample(Draw((2, 3))), Sample(Draw(())), Sample(Draw((2,)), -1)])
+row("diagonal_scatter", _with_diagonal, [Sample(Draw((3, 4)), Draw((3,))), Sample(Draw((3, 4)), Draw((2,)), -1), Sample(Draw((2, 3, 4)), Draw((3, 2)), 0, 2, 0)])
+row("block_diag", sl.block_diag, [Sample(Draw((2, 3)), Draw((1, 2))), Sample(Draw((2,)), Draw(()), Draw((2, 2))), Sample(Draw((0, 2)), Draw((2, 1)))])
+row("kron", np.kron, [Sample(Draw((2, 3)), Draw((3, 2))), Sample(Draw((2,)), Draw((3, 2))), Sample(Draw(()), Draw((2,))), Sample(Draw((2, 1, 2)), Draw((3,))),
+                      Sample(Draw((0, 2)), Draw((2, 2)))])
+for _name, _product, _shapes in (("addmv", np.matmul, ((2,), (2, 3), (3,))), ("addr", np.outer, ((2, 3), (2,), (3,))),
+                                 ("baddbmm", np.matmul, ((5, 2, 4), (5, 2, 3), (5, 3, 4))),
+                                 ("addbmm", lambda y, z: (y @ z).sum(0), ((2, 4), (5, 2, 3), (5, 3, 4)))):
+    row(_name, lambda x, y, z, beta=1, alpha=1, product=_product: beta * x + alpha * product(y, z),
+        [Sample(*[Draw(s) for s in _shapes]), Sample(Draw(()), *[Draw(s) for s in _shapes[1:]], beta=0.5, alpha=2.0),
+         Sample(*[Draw(s) for s in _shapes], beta=0)])
+for _name in ("fftshift", "ifftshift"):
+    row("fft." + _name, getattr(np.fft, _name), [Sample(Draw((5,))), Sample(Draw((2, 3))), Sample(Draw((2, 4, 3)), axes=(0, 2)), Sample(Draw((4, 3)), axes=1),
+                                               Sample(Draw((0, 2)))], function=getattr(cg.fft, _name))
+for _name in ("fftfreq", "rfftfreq"):
+    row("fft." + _name, getattr(np.fft, _name), [Sample(n, d) for n in (1, 2, 5, 8) for d in (1.0, 0.1)], differentiable=False,
+        function=lambda n, d, name=_name: getattr(cg.fft, name)(n, d, dtype="float64"))
 
 # ------------------------------------------------------------------------------- other families below
 

@@ -597,4 +597,7 @@ def test_every_public_operation_has_a_row():
     from cgrad.ops import aliases
     rows = {row.name for row in ROWS}
     missing = [name for name in PUBLIC if aliases.canonical(name) not in rows | cases.NO_ROW]
+    for module in (cg.linalg, cg.fft):
+        names = [n for n in module.__all__ if not isinstance(getattr(module, n), type) and getattr(module, n) is not PUBLIC.get(n)]
+        missing += [n for n in names if f"{module.__name__.removeprefix('cgrad.')}.{n}" not in rows]
     assert not missing, f"add rows to cases.py for {sorted(missing)}"

@@ -11,13 +11,17 @@ KEYWORDS = {
     "x": ("input", "x1"),
     "y": ("other", "x2"),
     "shape": ("size",),
-    "axes": ("dims",),
+    "axes": ("dims", "dim"),
     "xs": ("tensors", "arrays"),
     "correction": ("ddof",),
     "interpolation": ("method",),
     "weights": ("weight",),
     "indices": ("index",),
     "src": ("value",),
+    "k": ("diagonal",),
+    "axis0": ("dim0",),
+    "axis1": ("dim1",),
+    "axis2": ("dim2",),
 }
 
 NAMES = {
@@ -60,6 +64,10 @@ NAMES = {
     "cumulative_sum": ("cumsum",),
     "cumulative_prod": ("cumprod",),
     "trapezoid": ("trapz",),
+    # linear algebra
+    "outer": ("ger",),
+    "inv": ("inverse",),
+    "multi_dot": ("chain_matmul",),
     # shape and joining
     "permute_dims": ("permute",),
     "swapaxes": ("swapdims",),

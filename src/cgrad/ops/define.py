@@ -113,13 +113,28 @@ def public(function=None, *, method=True, name=None):
     """
     if function is None:
         return lambda f: public(f, method=method, name=name)
+    entry = door(function, name=name)
+    publish(entry.__name__, entry, method)
+    return entry
+
+
+def door(function, name=None, module="cgrad"):
+    """A Python function with the other spellings of its keywords accepted, for the public name `name` of a module.
+
+    Examples
+    --------
+    >>> @door
+    ... def total(x, axis):
+    ...     return x, axis
+    >>> total(1, dim=2)
+    (1, 2)
+    """
     parameters = _parameters(function)
     renames = {other: p for p in parameters for other in aliases.KEYWORDS.get(p, ()) if other not in parameters}
-    door = Door(function, renames)
-    door.__name__ = door.__qualname__ = name or function.__name__
-    door.__module__ = "cgrad"
-    publish(name or function.__name__, door, method)
-    return door
+    entry = Door(function, renames)
+    entry.__name__ = entry.__qualname__ = name or function.__name__
+    entry.__module__ = module
+    return entry
 
 
 def publish(name, function, method=True):

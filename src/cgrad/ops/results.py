@@ -46,3 +46,55 @@ class UniqueInverse(NamedTuple):
 
     values: Tensor
     inverse_indices: Tensor
+
+
+class CholeskyEx(NamedTuple):
+    """Cholesky factors, and 0 or the order of the first leading minor that is not positive."""
+
+    L: Tensor
+    info: Tensor
+
+
+class Eigh(NamedTuple):
+    """Eigenvalues in ascending order, and orthonormal eigenvectors as columns."""
+
+    eigenvalues: Tensor
+    eigenvectors: Tensor
+
+
+class InvEx(NamedTuple):
+    """Inverses, and 0 or the number of the first column that depends on those before it."""
+
+    inverse: Tensor
+    info: Tensor
+
+
+class Lstsq(NamedTuple):
+    """Least-squares solution, sums of squares of what is left, rank and singular values of the matrix."""
+
+    solution: Tensor
+    residuals: Tensor
+    rank: Tensor
+    singular_values: Tensor
+
+
+class QR(NamedTuple):
+    """Orthonormal columns, and an upper triangle."""
+
+    Q: Tensor
+    R: Tensor
+
+
+class Slogdet(NamedTuple):
+    """Sign of a determinant, and the logarithm of its magnitude."""
+
+    sign: Tensor
+    logabsdet: Tensor
+
+
+class SVD(NamedTuple):
+    """Left singular vectors as columns, singular values in descending order, right singular vectors as rows."""
+
+    U: Tensor
+    S: Tensor
+    Vh: Tensor

@@ -11,7 +11,7 @@ from cgrad.ops import compare
 from cgrad.core.arguments import as_floating, one_axis, result_shape, several_axes
 from cgrad.ops.define import define, public
 from cgrad.ops.elementwise import exp, sqrt
-from cgrad.ops.reduction import _max, _min, _sum, count_nonzero, kept
+from cgrad.ops.reduction import _max, _min, _sum, kept
 
 
 def softmax_axis(name, axis, x):
@@ -269,7 +269,7 @@ def vector_norm(x, ord=2, axis=None, keepdims=False, dtype=None):
     if ord == 1:
         return _sum(size, axes, keepdims)
     if ord == 0:
-        return count_nonzero(x, axes, keepdims).astype(x.dtype)
+        return _sum(compare.where(x == 0, x * 0, 1), axes, keepdims)
     total = _sum(size ** ord, axes, keepdims)
     # The outer power has an infinite slope at 0, where the inner one is 0: put 1 there and take the 0 back afterwards.
     zero = total == 0

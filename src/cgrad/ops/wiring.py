@@ -6,9 +6,10 @@ from cgrad import printing
 from cgrad import core
 from cgrad.core import arguments, batching, convert, engine, forward_mode, tensor
 from cgrad.ops import (  # noqa: F401
-    activation, arithmetic, casting, compare, creation, einsum, elementwise, indexing, inplace, joining, matmul, methods, random, reduction, scan, scattering,
-    searching, shape, softmax, sorting, statistics, strided,
+    activation, arithmetic, casting, compare, creation, diagonal, einsum, elementwise, indexing, inplace, joining, matmul, methods, random, reduction, scan,
+    scattering, searching, shape, softmax, sorting, statistics, strided,
 )
+from cgrad.ops.linalg import decompositions, norms, products, solving, triangular  # noqa: F401
 
 
 def _sum_to(g, target):

@@ -1,7 +1,7 @@
 """Views: another shape, order or direction over the same memory.
 
-Owns reshape, permute, squeeze, expand_dims, broadcast_to and flip without their derivatives.  Called by ops/shape.py with
-options already normalised (tuples, no negative axis); everything that could read foreign memory is checked here once more.
+Owns reshape, permute, squeeze, expand_dims, broadcast_to, flip and diagonal without their derivatives.  Called by ops/shape.py and
+ops/diagonal.py with options already normalised (tuples, no negative axis); everything that could read foreign memory is checked here once more.
 All of it holds the GIL and costs nothing but a small object; only a reshape that no strides can express copies.
 Read ops/shape.py next.
 """
@@ -231,3 +231,26 @@ def flip(Tensor x, tuple axes):
             if x.count:
                 offset += (shape_of(x)[i] - 1) * strides_of(x)[i]
     return view_tensor(x, x.rank, shape_of(x), strides, offset)
+
+
+def diagonal(Tensor x, Py_ssize_t offset, tuple axes):
+    """The elements [i, i + offset] of two axes along a last one (for a negative offset [i - offset, i])."""
+    cdef Py_ssize_t dims[MAX_DIMS]
+    cdef Py_ssize_t strides[MAX_DIMS]
+    cdef int first, second, i, rank = 0
+    cdef Py_ssize_t above, below, n
+    if len(axes) != 2:
+        raise ValueError(f"diagonal: lies between two axes, got {axes}")
+    axis_bits("diagonal", x, axes)
+    first, second = axes
+    above = min(max(offset, 0), shape_of(x)[second])
+    below = min(max(-offset, 0), shape_of(x)[first])
+    n = min(shape_of(x)[first] - below, shape_of(x)[second] - above)
+    for i in range(x.rank):
+        if i != first and i != second:
+            dims[rank] = shape_of(x)[i]
+            strides[rank] = strides_of(x)[i]
+            rank += 1
+    dims[rank] = n
+    strides[rank] = strides_of(x)[first] + strides_of(x)[second]
+    return view_tensor(x, rank + 1, dims, strides, below * strides_of(x)[first] + above * strides_of(x)[second] if n > 0 and x.count else 0)
