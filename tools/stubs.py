@@ -74,6 +74,9 @@ EXCEPTIONS = {
     "to.args": "_DTypeLike | Tensor | _bool", "repeat_interleave.repeats": "_int | Sequence[_int] | Tensor",
     "arange.stop": "_Number", "arange.end": "_Number", "Tensor.new_tensor.data": "_ArrayLike", "item.index": "_int",
     "scatter.reduce": 'Literal["add", "multiply"]', "histogram.bins": "_int | _ArrayLike", "histc.min": "_Number", "histc.max": "_Number",
+    "can_cast.from_": "_DTypeLike | Tensor", "can_cast.to": "_DTypeLike", "finfo.type": "_DTypeLike | Tensor", "iinfo.type": "_DTypeLike | Tensor",
+    "isdtype.kind": "_DTypeLike | tuple[_DTypeLike, ...]", "result_type.arrays_and_dtypes": "_DTypeLike | Tensor | np.ndarray[Any, Any] | _Number",
+    "to_device.stream": "None",
     "backward.inputs": "Tensor | Sequence[Tensor]", "tile.repetitions": "_Shape",
     "norm.p": "_Number | _str", "norm.ord": "_Number | _str", "matrix_norm.ord": "_Number | _str", "cond.p": "_Number | _str",
     "matrix_norm.axis": "Sequence[_int]", "renorm.p": "_Number", "dist.p": "_Number", "cdist.p": "_Number", "pinv.rtol": "_Number | Tensor",
@@ -83,7 +86,7 @@ EXCEPTIONS = {
     "multi_dot.more": "_ArrayLike", "chain_matmul.more": "_ArrayLike", "fftshift.axes": "_Axes", "ifftshift.axes": "_Axes",
 }
 RETURNS = {
-    **dict.fromkeys(["allclose", "array_equal", "is_grad_enabled", "is_contiguous", "is_floating_point"], "_bool"),
+    **dict.fromkeys(["allclose", "array_equal", "can_cast", "isdtype", "is_grad_enabled", "is_contiguous", "is_floating_point"], "_bool"),
     **dict.fromkeys(["backward", "set_default_dtype", "set_num_threads", "set_printoptions", "set_rng_state", "retain_grad"], "None"),
     **dict.fromkeys(["get_num_threads", "initial_seed", "seed", "dim", "numel", "element_size", "data_ptr"], "_int"),
     **dict.fromkeys(["broadcast_arrays", "broadcast_tensors", "chunk", "split", "tensor_split", "unbind", "unstack", "meshgrid", "std_mean", "var_mean"],
@@ -91,7 +94,7 @@ RETURNS = {
     **dict.fromkeys(["topk", "kthvalue", "mode", "cummax", "cummin"], "Selection"), "aminmax": "Extremes", "histogram": "Histogram",
     **dict.fromkeys(["unique", "unique_consecutive"], "Tensor | tuple[Tensor, ...]"),
     "unique_all": "UniqueAll", "unique_counts": "UniqueCounts", "unique_inverse": "UniqueInverse",
-    **dict.fromkeys(["get_default_dtype", "promote_types"], "DType"),
+    **dict.fromkeys(["get_default_dtype", "promote_types", "result_type"], "DType"), "finfo": "FloatInfo", "iinfo": "IntInfo",
     **dict.fromkeys(["default_generator", "manual_seed"], "Generator"),
     "broadcast_shapes": "tuple[_int, ...]", "checkpoint": "_T", "fork_rng": "AbstractContextManager[Any]", "threads": "AbstractContextManager[Any]",
     "nonzero": "tuple[Tensor, ...] | Tensor", "show_config": "dict[_str, dict[_str, Any]] | None", "numpy": "np.ndarray[Any, Any]",
@@ -112,6 +115,7 @@ REEXPORTS = {   # names of the top level that are defined, with their types, els
     "cgrad.autograd.mode": ["enable_grad", "no_grad", "set_grad_enabled"],
     "cgrad.core.dtype": ["DType as dtype"],
     "cgrad.core.tensor": ["Tensor"],
+    "cgrad.ops.namespace": ["NamespaceInfo as __array_namespace_info__"],
     "cgrad.ops.op": ["Op"],
     "cgrad.ops.random": ["Generator"],
 }
@@ -207,6 +211,7 @@ def tensor_stub():
         more = ", mod: None = None" if name == "pow" else ""
         lines += [f"    def __{side}{name}__(self, other: Any{more}, /) -> Tensor: ..." for side in ("", "r")]
         lines.append(f"    def __i{name}__(self, other: Any, /) -> Self: ...")
+    lines += [f"    def __{side}divmod__(self, other: Any, /) -> tuple[Tensor, Tensor]: ..." for side in ("", "r")]
     for name in ("lt", "le", "gt", "ge"):
         lines.append(f"    def __{name}__(self, other: Any, /) -> Tensor: ...")
     lines += [f"    def __{name}__(self, other: Any, /) -> Tensor: ...  # type: ignore[override]" for name in ("eq", "ne")]
@@ -223,6 +228,9 @@ def tensor_stub():
         "    def __array__(self, dtype: Any = None, copy: _bool | None = None) -> np.ndarray[Any, Any]: ...",
         "    def __dlpack__(self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: _bool | None = None) -> Any: ...",
         "    def __dlpack_device__(self) -> tuple[_int, _int]: ...",
+        "    def __array_ufunc__(self, ufunc: np.ufunc, method: _str, *inputs: Any, **options: Any) -> Any: ...",
+        "    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any: ...",
+        "    def __array_namespace__(self, *, api_version: _str | None = None) -> Any: ...",
         "    def __copy__(self) -> Tensor: ...",
         "    def __deepcopy__(self, memo: dict[_int, Any]) -> Tensor: ...",
     ]
@@ -242,8 +250,10 @@ def top_stub():
     for module, names in sorted(REEXPORTS.items()):
         lines.append(f"from {module} import " + ", ".join(n if " as " in n else f"{n} as {n}" for n in names))
     lines += ["from cgrad.core.dtype import DType", "from cgrad.core.tensor import " + ", ".join(ALIAS_NAMES),
+              "from cgrad.ops.namespace import FloatInfo, IntInfo",
               "from cgrad.ops.results import Extremes, Histogram, Selection, Slogdet, UniqueAll, UniqueCounts, UniqueInverse", "",
-              '_T = TypeVar("_T")', "", "__version__: _str", ""]
+              '_T = TypeVar("_T")', "",
+              "__version__: _str", "__array_api_version__: _str", ""]
     done = {n.split(" as ")[-1] for names in REEXPORTS.values() for n in names} | HIDDEN
     for name in dir(cg):
         if name in done or name.startswith("_"):
@@ -251,6 +261,8 @@ def top_stub():
         value = getattr(cg, name)
         if type(value).__name__ == "DType":
             lines.append(f"{name}: DType")
+        elif value is None or type(value) is float:
+            lines.append(f"{name}: {'None' if value is None else '_float'}")
         elif callable(value) and not inspect.isclass(value):
             lines += definition(value, name)
         else:

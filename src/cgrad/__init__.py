@@ -4,6 +4,8 @@ The public names, by topic: dtypes; Tensor and the operations on it (from the ta
 `checkpoint`, `Op`); networks (`nn`, `optim`, `data`); the process (`memory`, threads, `show_config`).
 """
 
+from math import e, inf, nan, pi
+
 from cgrad.config import __version__, get_num_threads, set_num_threads, show_config, threads
 from cgrad.core.dtype import DType as dtype
 from cgrad.core.dtype import bool_ as bool
@@ -11,6 +13,8 @@ from cgrad.core.dtype import float32, float64, get_default_dtype, int8, int16, i
 from cgrad.core.tensor import Tensor
 from cgrad.ops import PUBLIC as _operations
 from cgrad.ops import Op
+from cgrad.ops.namespace import NamespaceInfo as __array_namespace_info__
+from cgrad.ops.namespace import can_cast, finfo, iinfo, isdtype, result_type
 
 globals().update(_operations)
 
@@ -23,6 +27,8 @@ float = float32
 double = float64
 long = int64
 int = int32
+newaxis = None
+__array_api_version__ = "2024.12"
 
 _LAZY = ("nn", "optim", "data", "fft")
 

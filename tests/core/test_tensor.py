@@ -109,6 +109,31 @@ def test_pickles_and_copies(dtype):
     assert copy.deepcopy(x).data_ptr() != x.data_ptr()
 
 
+SPECIMENS = {
+    "columns": lambda: cg.arange(12.0).reshape(3, 4)[:, ::2], "reversed": lambda: cg.arange(5).flip(0), "transposed": lambda: cg.arange(6.0).reshape(2, 3).T,
+    "0-d": lambda: cg.tensor(3.0), "empty": lambda: cg.zeros(0, 3), "repeated": lambda: cg.ones(1, 3).expand(4, 3), "bool": lambda: cg.tensor([True]),
+    "tracked": lambda: cg.ones(4, requires_grad=True), "parameter": lambda: cg.nn.Parameter(cg.ones(2)),
+}
+
+
+@pytest.mark.parametrize("name", SPECIMENS)
+@pytest.mark.parametrize("protocol", [0, 2, 5, None])
+def test_pickles_and_deep_copies_are_independent(name, protocol):
+    x = SPECIMENS[name]()
+    before = x.tolist()
+    y = copy.deepcopy(x) if protocol is None else pickle.loads(pickle.dumps(x, protocol))
+    assert type(y) is type(x) and y.shape == x.shape and y.dtype is x.dtype and y.requires_grad == x.requires_grad and y.tolist() == before
+    y.detach().fill_(0)             # writable, and on its own memory
+    assert x.tolist() == before
+
+
+def test_a_pickled_view_leaves_its_base_behind():
+    assert len(pickle.dumps(cg.zeros(100_000)[:2])) < 1000
+    x = cg.ones(2)
+    one, other = pickle.loads(pickle.dumps((x, x)))
+    assert one is other
+
+
 def test_copies_of_leaves_and_results():
     x = cg.tensor([1.0], requires_grad=True)
     (x * 3).backward()

@@ -152,7 +152,6 @@ cdef class Tensor:
     """
 
     __array_priority__ = 1000
-    __array_ufunc__ = None      # NumPy scalars and arrays leave the operators to us
 
     def __dealloc__(self):               # of subclasses
         if self.dims != NULL and self.dims != self.inline_dims:
@@ -306,10 +305,7 @@ cdef class Tensor:
         if value and KIND[self.dtype_id] != KIND_FLOAT:
             raise RuntimeError(f"requires_grad: only floating-point tensors have gradients, this one is {dtype_object(self.dtype_id).name}; "
                                "convert it first, for instance with x.float()")
-        if value:
-            self.flags |= REQUIRES_GRAD
-        else:
-            self.flags &= ~<unsigned int>REQUIRES_GRAD
+        self.flags = self.flags | REQUIRES_GRAD if value else self.flags & ~<unsigned int>REQUIRES_GRAD
 
     def requires_grad_(self, bint requires_grad=True):
         """Set `requires_grad` in place and return the tensor.
@@ -632,6 +628,12 @@ cdef class Tensor:
 
     def __imod__(self, other):
         return inplace_operator(OP_REMAINDER, self, other)
+
+    def __divmod__(self, other):
+        return self // other, self % other
+
+    def __rdivmod__(self, other):
+        return other // self, other % self
 
     def __pow__(self, other, modulo):
         if modulo is not None:

@@ -6,6 +6,7 @@ A cast is linear; the engine casts gradients back to the dtype of the input, so 
 from cgrad.core import dtype as dtypes
 from cgrad.core.forward import copy as forward
 from cgrad.core.tensor import Tensor, register_method
+from cgrad.ops.creation import check_device
 from cgrad.ops.define import LINEAR, define, public
 
 _cast = define("astype", forward=forward.cast, inputs=("x",), options=("dtype",), vjp=lambda g: g, kind=LINEAR,
@@ -16,7 +17,7 @@ _contiguous = define("contiguous", forward=forward.contiguous, inputs=("x",), vj
 
 
 @public
-def astype(x, dtype, *, copy=True):
+def astype(x, dtype, *, copy=True, device=None):
     """A tensor with another dtype.
 
     Parameters
@@ -27,6 +28,8 @@ def astype(x, dtype, *, copy=True):
         What the result has; NumPy dtypes, names and Python's bool, int, float are understood.
     copy : bool
         Whether `x` is copied even if it has the dtype already.
+    device : {"cpu", None}
+        Accepted for compatibility.
 
     Returns
     -------
@@ -44,6 +47,8 @@ def astype(x, dtype, *, copy=True):
     >>> cg.astype(cg.tensor([1.7, -1.7]), cg.int64)
     tensor([ 1, -1])
     """
+    if device is not None:
+        check_device("astype", device)
     dtype = dtypes.as_dtype(dtype)
     if x.dtype is dtype:
         return _clone(x) if copy else x

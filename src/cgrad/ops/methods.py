@@ -3,9 +3,9 @@
 Next: wiring.py, which loads this file with the others.
 """
 
-from cgrad.core import convert
+from cgrad.core import apply, convert
 from cgrad.core.tensor import Tensor, register_method
-from cgrad.ops import creation
+from cgrad.ops import creation, namespace, numpy_protocol
 
 
 def numpy(x, *, force=False):
@@ -151,4 +151,9 @@ for _function in (numpy, tolist, tobytes, new_tensor, __array__, __reduce_ex__, 
     register_method(_function.__name__, _function)
 for _name in ("zeros", "ones", "full", "empty"):
     register_method("new_" + _name, _new(_name))
+register_method("to_device", namespace.to_device)
+register_method("__array_namespace__", namespace.array_namespace)
 register_method("__dlpack_device__", convert.dlpack_device)
+apply.set_ufunc_call(numpy_protocol.ufunc_call)
+register_method("__array_ufunc__", apply.array_ufunc)
+register_method("__array_function__", numpy_protocol.array_function)

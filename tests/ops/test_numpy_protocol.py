@@ -1,0 +1,276 @@
+"""NumPy's functions on tensors: the values are NumPy's own, the results are recorded, and what is not there says so."""
+import numpy as np
+import pytest
+
+import cgrad as cg
+
+A = np.array([[1.5, -2.0, 0.25], [3.0, 0.5, -1.25]])
+B = np.array([[0.5, 2.0, 1.0], [1.0, 4.0, 2.0]])
+V = np.array([3.0, 1.0, 2.5, -4.0])
+NAN = np.array([1.0, np.nan, 3.0])
+
+UFUNCS = [
+    "absolute", "negative", "positive", "exp", "exp2", "expm1", "sin", "cos", "tan", "sinh", "cosh", "tanh", "arctan", "arcsinh", "square", "floor", "ceil",
+    "trunc", "rint", "sign", "degrees", "radians", "isnan", "isinf", "isfinite", "signbit", "reciprocal", "conjugate", "fabs", "logical_not",
+]
+BINARY = [
+    "add", "subtract", "multiply", "divide", "floor_divide", "remainder", "fmod", "maximum", "minimum", "fmax", "fmin", "hypot", "arctan2", "copysign",
+    "logaddexp", "equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "logical_and", "logical_or", "logical_xor", "float_power",
+]
+# What is called with the arrays A, B, V of NumPy and then with tensors of the same values.
+CALLS = {
+    "sum": lambda a, b, v: np.sum(a), "sum by position": lambda a, b, v: np.sum(a, 0, None, None, True),
+    "mean over an axis": lambda a, b, v: np.mean(a, axis=0), "mean keepdims": lambda a, b, v: np.mean(a, axis=1, keepdims=True),
+    "prod": lambda a, b, v: np.prod(a, axis=(0, 1)), "std ddof": lambda a, b, v: np.std(a, ddof=1), "var": lambda a, b, v: np.var(a, axis=0),
+    "std correction": lambda a, b, v: np.std(v, mean=np._NoValue, ddof=2),
+    "max": lambda a, b, v: np.max(a, axis=1), "amin": lambda a, b, v: np.amin(a), "ptp": lambda a, b, v: np.ptp(a, axis=0),
+    "any": lambda a, b, v: np.any(a > 1, axis=0), "all": lambda a, b, v: np.all(a > -9), "count": lambda a, b, v: np.count_nonzero(a > 0, axis=1),
+    "median": lambda a, b, v: np.median(v), "median of an axis": lambda a, b, v: np.median(a, axis=0), "percentile": lambda a, b, v: np.percentile(v, 30),
+    "percentiles": lambda a, b, v: np.percentile(v, [25, 75]), "quantile": lambda a, b, v: np.quantile(v, 0.4, method="lower"),
+    "average": lambda a, b, v: np.average(a, axis=1), "weighted average": lambda a, b, v: np.average(a, axis=1, weights=[1, 2, 3]),
+    "average returned": lambda a, b, v: np.average(a, axis=0, weights=np.array([1.0, 3.0]), returned=True),
+    "average of all returned": lambda a, b, v: np.average(a, returned=True),
+    "nansum": lambda a, b, v: np.nansum(a), "nan_to_num": lambda a, b, v: np.nan_to_num(a, nan=7.0),
+    "cumsum": lambda a, b, v: np.cumsum(a), "cumsum axis": lambda a, b, v: np.cumsum(a, axis=1), "cumprod": lambda a, b, v: np.cumprod(a, 0),
+    "diff": lambda a, b, v: np.diff(v, n=2), "trapezoid": lambda a, b, v: np.trapezoid(a, dx=0.5), "trapezoid x": lambda a, b, v: np.trapezoid(a, b),
+    "where": lambda a, b, v: np.where(a > 0, a, b), "where number": lambda a, b, v: np.where(a > 0, a, 0), "where places": lambda a, b, v: np.where(a > 0),
+    "select": lambda a, b, v: np.select([a > 2, a > 0], [a, 2 * a], -1.0), "clip": lambda a, b, v: np.clip(a, -1, 1),
+    "clip by name": lambda a, b, v: np.clip(a, a_min=0.5, a_max=None), "clip min": lambda a, b, v: np.clip(a, min=0.0),
+    "round": lambda a, b, v: np.round(a, 1), "around": lambda a, b, v: np.around(a),
+    "concatenate": lambda a, b, v: np.concatenate([a, b], axis=1), "stack": lambda a, b, v: np.stack((a, b), -1), "vstack": lambda a, b, v: np.vstack([a, b]),
+    "hstack": lambda a, b, v: np.hstack([v, v]), "append": lambda a, b, v: np.append(v, [1.0]), "append axis": lambda a, b, v: np.append(a, b, axis=0),
+    "column_stack": lambda a, b, v: np.column_stack([v, v]), "split": lambda a, b, v: np.split(v, 2), "split at": lambda a, b, v: np.split(v, [1, 3]),
+    "array_split": lambda a, b, v: np.array_split(v, 3), "atleast": lambda a, b, v: np.atleast_2d(v), "atleast two": lambda a, b, v: np.atleast_1d(v, a[0, 0]),
+    "transpose": lambda a, b, v: np.transpose(a), "transpose axes": lambda a, b, v: np.transpose(a[None], (2, 0, 1)),
+    "moveaxis": lambda a, b, v: np.moveaxis(a, 0, 1), "swapaxes": lambda a, b, v: np.swapaxes(a, 0, 1), "expand": lambda a, b, v: np.expand_dims(v, 0),
+    "squeeze": lambda a, b, v: np.squeeze(a[None]), "reshape": lambda a, b, v: np.reshape(a, (3, 2)), "ravel": lambda a, b, v: np.ravel(a),
+    "broadcast_to": lambda a, b, v: np.broadcast_to(v, (2, 4)), "tile": lambda a, b, v: np.tile(v, (2, 2)), "repeat": lambda a, b, v: np.repeat(v, 2),
+    "roll": lambda a, b, v: np.roll(v, 1), "flip": lambda a, b, v: np.flip(a), "fliplr": lambda a, b, v: np.fliplr(a), "flipud": lambda a, b, v: np.flipud(a),
+    "tril": lambda a, b, v: np.tril(a), "pad": lambda a, b, v: np.pad(v, (1, 2)), "pad value": lambda a, b, v: np.pad(v, 1, constant_values=3.0),
+    "take": lambda a, b, v: np.take(v, [2, 0]), "take axis": lambda a, b, v: np.take(a, [1], axis=1), "meshgrid": lambda a, b, v: np.meshgrid(v, v),
+    "broadcast_arrays": lambda a, b, v: np.broadcast_arrays(a, v[:3], 1),
+    "sort": lambda a, b, v: np.sort(v), "argsort": lambda a, b, v: np.argsort(v), "argmax": lambda a, b, v: np.argmax(a, axis=1),
+    "unique": lambda a, b, v: np.unique(v), "unique counts": lambda a, b, v: np.unique(v, return_counts=True), "isin": lambda a, b, v: np.isin(v, [1.0]),
+    "dot": lambda a, b, v: np.dot(a, b.T), "dot of vectors": lambda a, b, v: np.dot(v, v), "dot of a number": lambda a, b, v: np.dot(a, 2.0),
+    "dot of more axes": lambda a, b, v: np.dot(a[None], b.T[None]), "dot with a vector": lambda a, b, v: np.dot(a[None], v[:3]),
+    "vdot": lambda a, b, v: np.vdot(a, b), "inner": lambda a, b, v: np.inner(v, v), "outer": lambda a, b, v: np.outer(a, v),
+    "matmul": lambda a, b, v: np.matmul(a, b.T), "tensordot": lambda a, b, v: np.tensordot(a, b, ([0, 1], [0, 1])),
+    "einsum": lambda a, b, v: np.einsum("ij,kj->ik", a, b), "vecdot": lambda a, b, v: np.vecdot(a, b),
+    "norm": lambda a, b, v: np.linalg.norm(v), "norm of all": lambda a, b, v: np.linalg.norm(a), "norm axis": lambda a, b, v: np.linalg.norm(a, axis=1),
+    "norm order": lambda a, b, v: np.linalg.norm(v, 1), "norm inf": lambda a, b, v: np.linalg.norm(a, np.inf, axis=0, keepdims=True),
+    "ones_like": lambda a, b, v: np.ones_like(a), "full_like": lambda a, b, v: np.full_like(a, 2.5), "copy": lambda a, b, v: np.copy(a),
+    "isclose": lambda a, b, v: np.isclose(a, b), "allclose": lambda a, b, v: np.allclose(a, a), "array_equal": lambda a, b, v: np.array_equal(a, b),
+    "add.reduce": lambda a, b, v: np.add.reduce(a), "add.reduce all": lambda a, b, v: np.add.reduce(a, axis=None),
+    "maximum.reduce": lambda a, b, v: np.maximum.reduce(a, axis=1, keepdims=True), "multiply.reduce": lambda a, b, v: np.multiply.reduce(a, 1),
+    "add.accumulate": lambda a, b, v: np.add.accumulate(a), "multiply.accumulate": lambda a, b, v: np.multiply.accumulate(a, axis=1),
+    "logaddexp.reduce": lambda a, b, v: np.logaddexp.reduce(a, axis=0), "subtract.outer": lambda a, b, v: np.subtract.outer(v, a),
+    "divmod": lambda a, b, v: divmod(a, b), "np.divmod": lambda a, b, v: np.divmod(a, 0.7), "modf": lambda a, b, v: np.modf(a),
+    "list": lambda a, b, v: np.add(v, [1, 2, 3, 4]), "dtype": lambda a, b, v: np.exp(v, dtype=np.float64), "shape": lambda a, b, v: np.shape(a),
+    "ndim": lambda a, b, v: np.ndim(a), "size": lambda a, b, v: np.size(a), "array2string": lambda a, b, v: np.array2string(a),
+}
+
+
+def check(result, expected):
+    if isinstance(expected, (tuple, list)) and not isinstance(expected, str):
+        assert len(result) == len(expected)
+        for one, other in zip(result, expected, strict=True):
+            check(one, other)
+    elif isinstance(expected, (np.ndarray, np.generic)):
+        assert isinstance(result, (cg.Tensor, bool))
+        np.testing.assert_allclose(np.asarray(result), expected, rtol=1e-12)
+        assert np.shape(result) == expected.shape
+        if isinstance(result, cg.Tensor):
+            assert result.dtype.name == expected.dtype.name
+    else:
+        assert result == expected
+
+
+@pytest.mark.parametrize("name", UFUNCS)
+def test_ufunc_of_one_operand(name):
+    f = getattr(np, name)
+    x = cg.tensor(A, requires_grad=True)
+    check(f(x), f(A))
+    assert f(x).requires_grad == getattr(cg, {"conjugate": "clone", "fabs": "abs", "rint": "round"}.get(name, name))(x).requires_grad
+
+
+@pytest.mark.parametrize("name", BINARY)
+@pytest.mark.parametrize("left", ["tensor", "array", "number"])
+def test_ufunc_of_two_operands(name, left):
+    f = getattr(np, name)
+    x, first = cg.tensor(B, requires_grad=True), {"tensor": cg.tensor(A), "array": A, "number": 1.5}[left]
+    with np.errstate(all="ignore"):
+        check(f(first, x), f(1.5 if left == "number" else A, B))
+        check(f(x, first), f(B, 1.5 if left == "number" else A))
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_call(name):
+    call = CALLS[name]
+    check(call(*(cg.tensor(x, requires_grad=True) for x in (A, B, V))), call(A, B, V))
+
+
+@pytest.mark.parametrize("name", ["mean over an axis", "std ddof", "median of an axis", "weighted average", "cumsum", "where", "select", "clip", "concatenate",
+                                  "append", "column_stack", "split at", "transpose axes", "dot of more axes", "outer", "einsum", "norm axis", "subtract.outer",
+                                  "np.divmod", "maximum.reduce", "pad", "tile", "ptp"])
+def test_gradient(name):
+    call = CALLS[name]
+
+    def scalar(a, b, v):
+        out = call(a, b, v)
+        return sum((x * x).sum() for x in (out if isinstance(out, (tuple, list)) else [out]))
+    assert cg.autograd.gradcheck(scalar, tuple(cg.tensor(x, requires_grad=True) for x in (A, B, V)))
+
+
+OPERATORS = {
+    "+": lambda x, y: x + y, "-": lambda x, y: x - y, "*": lambda x, y: x * y, "/": lambda x, y: x / y, "//": lambda x, y: x // y, "%": lambda x, y: x % y,
+    "**": lambda x, y: abs(x) ** y, "@": lambda x, y: x @ y, "<": lambda x, y: x < y, "==": lambda x, y: x == y, "!=": lambda x, y: x != y,
+    ">=": lambda x, y: x >= y,
+}
+
+
+@pytest.mark.parametrize("symbol", OPERATORS)
+def test_operator_with_an_array_on_the_left(symbol):
+    f = OPERATORS[symbol]
+    a, b = A[:, :2], B[:, :2]
+    result = f(a, cg.tensor(b, requires_grad=True))
+    check(result, f(a, b))
+    assert result.requires_grad == (symbol not in ("<", "==", "!=", ">="))
+
+
+@pytest.mark.parametrize("scalar", [np.float64(2), np.float32(2), np.int64(2), np.bool_(True)])
+def test_operator_with_a_scalar_on_the_left(scalar):
+    x = cg.tensor([1.0, 2.0], requires_grad=True)
+    for result in (scalar * x, scalar + x, scalar / x, scalar > x):
+        assert isinstance(result, cg.Tensor)
+    (scalar * x).sum().backward()
+    assert x.grad.tolist() == [float(scalar)] * 2
+    assert (np.float64(2) * x).dtype is cg.float32 and (np.float32(2) * x).dtype is cg.float32      # a Python float, too, would leave it so
+
+
+def test_an_array_written_in_place():
+    a = np.ones(2)
+    a += cg.tensor([1.0, 2.0])
+    assert isinstance(a, np.ndarray) and a.tolist() == [2, 3]
+    with pytest.raises(TypeError, match="add: the result requires grad and would leave the graph"):
+        a += cg.tensor([1.0, 2.0], requires_grad=True)
+    assert a.tolist() == [2, 3]
+
+
+def test_out_and_where():
+    x = cg.tensor([1.0, 4.0], requires_grad=True)
+    out = cg.zeros(2)
+    assert np.sqrt(x, out=out) is out and out.requires_grad
+    out.sum().backward()
+    assert x.grad.tolist() == [0.5, 0.25]
+    out = cg.full((2,), 7.0)
+    np.sqrt(x, where=np.array([True, False]), out=out)
+    assert out.tolist() == [1, 7]
+    out = np.zeros(2)
+    assert np.sqrt(x.detach(), out=out) is out and out.tolist() == [1, 2]
+    assert np.sum(x.detach(), out=np.zeros(())) == 5
+    with pytest.raises(TypeError, match=r"numpy.sqrt: where= needs out="):
+        np.sqrt(x, where=np.array([True, False]))
+    with pytest.raises(ValueError, match=r"numpy.sqrt: the result has shape \(2,\), out= has \(3,\)"):
+        np.sqrt(x, out=cg.zeros(3))
+    with pytest.raises(TypeError, match="numpy.sqrt: a result of float32 cannot be written into out= of int64"):
+        np.sqrt(x, out=cg.zeros(2, dtype=cg.int64))
+    with pytest.raises(TypeError, match="leave the graph"):
+        np.sum(x, out=np.zeros(()))
+
+
+@pytest.mark.parametrize(("call", "words"), [
+    (lambda t: np.frexp(t), "numpy.frexp: cgrad has no such operation"),
+    (lambda t: np.add.at(t, [0], 1), "numpy.add.at: cgrad has no such operation"),
+    (lambda t: np.add.reduceat(t, [0]), "numpy.add.reduceat: cgrad has no such operation"),
+    (lambda t: np.subtract.reduce(t), "numpy.subtract.reduce: cgrad has no such operation"),
+    (lambda t: np.piecewise(t, [t > 1], [1, 2]), "numpy.piecewise: cgrad has no such function"),
+    (lambda t: np.polyfit(t, t, 1), "numpy.polyfit: cgrad has no such function"),
+    (lambda t: np.linalg.eig(t), "numpy.linalg.eig: cgrad has no such function"),
+    (lambda t: np.sum(t, initial=1.0), "numpy.sum: initial= is not taken"),
+    (lambda t: np.mean(t, where=np.array([True, False])), "numpy.mean: where= is not taken"),
+    (lambda t: np.add.reduce(t, initial=1.0), "numpy.add.reduce: initial= and where= are not taken"),
+    (lambda t: np.add(t, t, casting="unsafe"), "numpy.add: casting='unsafe' is not taken"),
+    (lambda t: np.reshape(t, (2, 1), order="F"), "numpy.reshape: order= is not taken"),
+    (lambda t: np.add(t, "a"), "add: operands are tensors, arrays or numbers, got str"),
+    (lambda t: np.add(t, np.array(["a", "b"])), "dtype <U1 are not supported"),
+    (lambda t: np.add(t, np.array([1, None])), "dtype object are not supported"),
+    (lambda t: np.frompyfunc(lambda x: x, 1, 1)(t), "cgrad has no such operation"),
+])
+def test_what_is_not_there(call, words):
+    with pytest.raises(TypeError, match=words):
+        call(cg.tensor([1.0, 2.0], requires_grad=True))
+
+
+def test_other_libraries_come_first():
+    class Theirs:
+        def __array_ufunc__(self, *args, **kwargs):
+            return "theirs"
+
+        def __array_function__(self, *args, **kwargs):
+            return "theirs too"
+    x = cg.ones(2)
+    assert np.add(x, Theirs()) == "theirs" and np.concatenate([x, Theirs()]) == "theirs too"
+
+
+def arrays():
+    """Arrays that NumPy has and a tensor cannot address as they are, and others that it can."""
+    frozen = A.copy()
+    frozen.flags.writeable = False
+    record = np.zeros((2, 3), [("tag", "i1"), ("value", "<f8")])
+    record["value"] = A
+    yield from (A.astype(">f8"), np.asfortranarray(A), A[::-1, ::-1], A[:, :1].repeat(3, 1), np.broadcast_to(A[0], (2, 3)), frozen, record["value"],
+                A[:0], np.array(2.0), A.astype(">i2"), A > 0)
+
+
+@pytest.mark.parametrize("array", list(arrays()), ids=lambda a: f"{a.dtype.str}{a.strides}{a.flags.writeable}")
+def test_every_array_is_an_operand(array):
+    plain = np.asarray(array)
+    t = cg.tensor(B[:array.shape[0]] if array.ndim else B, requires_grad=True)
+    before = plain.copy()
+    for result, expected in ((array + t, plain + t.numpy(force=True)), (np.multiply(t, array), t.numpy(force=True) * plain)):
+        assert isinstance(result, cg.Tensor) and result.requires_grad
+        np.testing.assert_array_equal(result.detach(), expected)
+    assert np.array_equal(plain, before)
+
+
+@pytest.mark.parametrize("array", [np.zeros(3, [("a", "f8")]), np.zeros(3, "M8[s]"), np.zeros(3, "c8"), np.zeros(3, object), np.zeros(3, "u2"),
+                                   np.ma.masked_array(np.zeros(3), [0, 1, 0])], ids=lambda a: type(a).__name__ + a.dtype.str)
+def test_arrays_that_are_refused(array):
+    t = cg.ones(3, requires_grad=True)
+    for call in (lambda: np.add(array, t), lambda: t + array, lambda: np.concatenate([t, array]), lambda: array * t):
+        with pytest.raises(TypeError):
+            call()
+
+
+def test_viewers_see_the_values():
+    t = cg.tensor(V, requires_grad=True)
+    view = np.asarray(t)
+    assert view.tolist() == V.tolist() and not view.flags.writeable and np.shares_memory(view, t.detach().numpy())
+    labels = np.broadcast_arrays(t, None)             # as Matplotlib calls it
+    assert labels[0].tolist() == V.tolist() and labels[1].tolist() == [None] * 4
+    np.testing.assert_array_equal(t, V)
+    with pytest.raises(AssertionError):
+        np.testing.assert_allclose(t, V + 1)
+
+
+def test_scipy_ufuncs():
+    from scipy import special
+    x = cg.tensor(V, requires_grad=True)
+    check(special.expit(x), special.expit(V))
+    check(special.erf(x), special.erf(V))
+    with pytest.raises(TypeError, match="numpy.fresnel: cgrad has no such operation"):
+        special.fresnel(x)
+
+
+def test_inside_transformations():
+    x = cg.tensor([0.5, 1.0], dtype=cg.float64)
+    _, tangent = cg.func.jvp(lambda x: np.sum(np.sin(x)), (x,), (cg.ones_like(x),))
+    assert tangent.item() == pytest.approx(np.cos([0.5, 1.0]).sum())
+    check(cg.func.vmap(lambda row: np.dot(row, row))(cg.tensor(A)), (A * A).sum(1))
+    check(cg.func.grad(cg.func.grad(lambda x: np.exp(x) * np.float64(2)))(x[0]), 2 * np.exp(np.float64(0.5)))
+
+
+def test_subclasses_take_part():
+    w = cg.nn.Parameter(cg.tensor([1.0, 2.0]))
+    np.sum(np.square(w)).backward()
+    assert w.grad.tolist() == [2, 4]
