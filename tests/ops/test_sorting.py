@@ -37,6 +37,16 @@ def test_nan_is_larger_than_every_number():
         np.testing.assert_array_equal(array(function(x).indices), indices)
 
 
+def test_the_first_nan_is_the_median():
+    x = cg.tensor([[1.0, 2.0, 3.0], [NAN, 5.0, NAN], [0.0, NAN, 1.0]], requires_grad=True)
+    np.testing.assert_array_equal(array(cg.median(x, 1)), np.float32([2, NAN, NAN]))
+    np.testing.assert_array_equal(array(cg.median(x, 0)), np.float32([NAN, NAN, NAN]))
+    (g,) = cg.autograd.grad(cg.median(x, 1).sum(), (x,))
+    np.testing.assert_array_equal(array(g), [[0, 1, 0], [1, 0, 0], [0, 1, 0]])
+    (g,) = cg.autograd.grad(cg.median(x, 0).sum(), (x,))
+    np.testing.assert_array_equal(array(g), [[0, 0, 0], [1, 0, 1], [0, 1, 0]])
+
+
 def test_all_nan():
     x = cg.tensor(np.full((2, 3), NAN))
     for function in (cg.median, cg.nanmedian, lambda x, axis: cg.nanquantile(x, 0.3, axis), lambda x, axis: cg.mode(x, axis).values):
@@ -130,6 +140,41 @@ def test_large_tensors_agree_with_numpy():
     values, inverse, counts = cg.unique(x, return_inverse=True, return_counts=True)
     np.testing.assert_array_equal(array(values)[array(inverse)], data)
     np.testing.assert_array_equal(array(counts), np.unique(data, return_counts=True)[1])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64", "int8"])
+@pytest.mark.parametrize("descending", [False, True])
+def test_places_in_order_are_stable_whatever_the_bits(dtype, descending):
+    """Zeros of both signs are equal, all NaN are equal, and the extremes of a dtype are in their place."""
+    if dtype.startswith("float"):
+        tiny = np.finfo(dtype).smallest_subnormal
+        data = np.array([0.0, -0.0, NAN, -INF, -NAN, INF, tiny, -tiny, -0.0, 0.0, 1.5, -1.5, np.finfo(dtype).max, np.finfo(dtype).min] * 5, dtype)
+    else:
+        info = np.iinfo(dtype)
+        data = np.array([0, info.max, info.min, -1, 1, info.max, info.min, 0] * 9, dtype)
+    rank = -np.unique(np.nan_to_num(data, nan=INF, posinf=INF, neginf=-INF), return_inverse=True)[1] if descending else data
+    if descending and dtype.startswith("float"):
+        rank = np.where(np.isnan(data), -1000, rank)
+    for laid in (data, data[::-1], np.repeat(data, 2)[::2]):
+        want = np.argsort(rank if laid.strides != (-data.itemsize,) else rank[::-1], kind="stable")
+        np.testing.assert_array_equal(array(cg.argsort(cg.from_numpy(laid), descending=descending)), want)
+    plane = np.stack([data, data], 1)
+    np.testing.assert_array_equal(array(cg.argsort(cg.tensor(plane), 0, descending))[:, 1], np.argsort(rank, kind="stable"))
+
+
+def test_more_than_a_few_of_the_largest():
+    rng = np.random.default_rng(5)
+    data = rng.integers(0, 40, (6, 300)).astype(float)
+    for k in (1, 31, 32, 33, 40, 299, 300):
+        for largest in (True, False):
+            want = np.argsort(-data if largest else data, 1, kind="stable")[:, :k]
+            values, indices = cg.topk(cg.tensor(data), k, largest=largest)
+            np.testing.assert_array_equal(array(values), np.take_along_axis(data, want, 1))
+            np.testing.assert_array_equal(np.take_along_axis(data, array(indices), 1), array(values))
+            assert all(len(set(row)) == k for row in array(indices).tolist())
+            if k <= 32:
+                np.testing.assert_array_equal(array(indices), want)
+        np.testing.assert_array_equal(array(cg.kthvalue(cg.tensor(data.T.copy()), k, 0).values), np.sort(data, 1)[:, k - 1])
 
 
 def test_sorted_rows_are_searched_row_by_row():

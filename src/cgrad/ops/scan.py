@@ -353,7 +353,7 @@ def _trapezoids(name, y, x, dx, axis):
         raise ValueError(f"{name}: needs at least one axis, got a 0-d tensor")
     axis = one_axis(name, axis, y.ndim)
     if x is not None:
-        x = as_tensor(name, x)
+        x = as_floating(name, x)           # differences of unsigned integers would wrap
         if x.ndim == 1:
             if x.shape[0] != y.shape[axis]:
                 raise ValueError(f"{name}: x has {x.shape[0]} places, but y of shape {y.shape} has {y.shape[axis]} along axis {axis}")

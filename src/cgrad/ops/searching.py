@@ -8,13 +8,14 @@ from cgrad.core.forward import search as forward
 from cgrad.core.tensor import Tensor
 from cgrad.ops import reduction
 from cgrad.ops.compare import isfinite, where
-from cgrad.ops.creation import asarray, linspace, ones_like, zeros
+from cgrad.ops.creation import asarray, linspace, ones, ones_like, zeros
 from cgrad.ops.define import NONDIFF, define, public
-from cgrad.ops.indexing import getitem, nonzero, scatter_add, take_along_axis
+from cgrad.ops.indexing import getitem, nonzero, scatter, scatter_add, take_along_axis
 from cgrad.ops.joining import concat
 from cgrad.ops.results import Histogram, UniqueAll, UniqueCounts, UniqueInverse
 from cgrad.ops.scan import cumulative_sum
-from cgrad.ops.shape import reshape
+from cgrad.ops.shape import moveaxis, reshape
+from cgrad.ops.sorting import argsort, sort
 
 
 def _beside(name, y, x):
@@ -153,7 +154,7 @@ def flatnonzero(x):
 
 
 # ------------------------------------------------------------------------------------------------------------------- sets
-_unique = define("unique", forward=forward.unique, inputs=("x",), options=("along",), kind=NONDIFF, public=False)
+_unique_slices = define("unique", forward=forward.unique_slices, inputs=("x",), options=("along",), kind=NONDIFF, public=False)
 
 
 def _isin_batch(x, y, invert, size, batched):
@@ -167,13 +168,30 @@ def _isin_batch(x, y, invert, size, batched):
 _isin = define("isin", forward=forward.isin, inputs=("x", "y"), options=("invert",), kind=NONDIFF, batch=_isin_batch, public=False)
 
 
-def _slices(name, x, axis):
+def _axis_or_none(name, x, axis):
     """The axis in range, or None for the flattened tensor."""
-    return None if axis is None else one_axis(name, axis, x.ndim) if x.ndim else None
+    return None if axis is None or x.ndim == 0 and one_axis(name, axis, 0) == 0 else one_axis(name, axis, x.ndim)
 
 
-def _first_of_each(x, axis, first):
-    return getitem(reshape(x, (-1,)), first) if axis is None else getitem(x, (slice(None),) * axis + (first,))
+def _runs(x):
+    """Where in a row of slices each begins that differs from the one before, and a count of these for each slice."""
+    x = x.detach()
+    new = x[1:] != x[:-1]
+    if new.ndim > 1:
+        new = new.any(tuple(range(1, new.ndim)))
+    new = concat([ones(min(x.shape[0], 1), dtype="bool"), new])
+    return nonzero(new)[0], new
+
+
+def _lengths(first, n):
+    """How long each run is."""
+    return concat([first[1:], asarray([n])])[:first.shape[0]] - first
+
+
+def _with_more(values, *more):
+    """The values, followed by what was asked for."""
+    more = [part for part, wanted in more if wanted]
+    return (values, *[part() for part in more]) if more else values
 
 
 @public(method=True)
@@ -219,11 +237,20 @@ def unique(x, sorted=True, return_inverse=False, return_counts=False, axis=None,
     (tensor([1, 3]), tensor([1, 2]))
     """
     x = as_tensor("unique", x)
-    axis = _slices("unique", x, axis)
-    first, inverse, counts = _unique(x, axis)
-    values = _first_of_each(x, axis, first)
-    more = [part for part, wanted in ((first, return_index), (inverse, return_inverse), (counts, return_counts)) if wanted]
-    return (values, *more) if more else values
+    axis = _axis_or_none("unique", x, axis)
+    if axis is not None:
+        first, inverse, counts = _unique_slices(x, axis)
+        return _with_more(getitem(x, (slice(None),) * axis + (first,)), (lambda: first, return_index), (lambda: inverse, return_inverse),
+                          (lambda: counts, return_counts))
+    row = reshape(x, (-1,))
+    order = argsort(row) if return_index or return_inverse else None
+    ordered = sort(row) if order is None else row[order]
+    first, new = _runs(ordered)
+
+    def inverse():
+        return reshape(scatter(order, 0, order, cumulative_sum(new) - 1), x.shape)
+    return _with_more(ordered[first], (lambda: order[first], return_index), (inverse, return_inverse),
+                      (lambda: _lengths(first, row.shape[0]), return_counts))
 
 
 @public(method=False)
@@ -367,21 +394,12 @@ def unique_consecutive(x, return_inverse=False, return_counts=False, axis=None):
     tensor([3, 1, 3])
     """
     x = as_tensor("unique_consecutive", x)
-    axis = _slices("unique_consecutive", x, axis)
-    slices = reshape(x.detach(), (-1,)) if axis is None else x.detach().moveaxis(axis, 0)
-    new = slices[1:] != slices[:-1]
-    if new.ndim > 1:
-        new = new.any(tuple(range(1, new.ndim)))
-    new = concat([asarray([True] * min(slices.shape[0], 1), dtype="bool"), new])
-    first = nonzero(new)[0]
-    values = _first_of_each(x, axis, first)
-    more = []
-    if return_inverse:
-        inverse = cumulative_sum(new) - 1
-        more.append(reshape(inverse, x.shape) if axis is None else inverse)
-    if return_counts:
-        more.append(concat([first[1:], asarray([slices.shape[0]])]) - first if first.size else first)
-    return (values, *more) if more else values
+    axis = _axis_or_none("unique_consecutive", x, axis)
+    slices = reshape(x, (-1,)) if axis is None else moveaxis(x, axis, 0)
+    first, new = _runs(slices)
+    values = slices[first] if axis is None else moveaxis(slices[first], 0, axis)
+    return _with_more(values, (lambda: reshape(cumulative_sum(new) - 1, x.shape if axis is None else (-1,)), return_inverse),
+                      (lambda: _lengths(first, slices.shape[0]), return_counts))
 
 
 @public(method=False)

@@ -6,6 +6,7 @@ from libc.math cimport exp, fabs, log1p
 from libc.stdint cimport int64_t
 
 from cgrad.core.dtype cimport KIND, KIND_FLOAT
+from cgrad.core.forward.axis cimport around
 from cgrad.core.tensor cimport Tensor, cast_tensor, contiguous_tensor, empty_like, shape_of
 from cgrad.kernels.table cimport FLOAT32, INT64
 
@@ -77,18 +78,6 @@ cdef void sums(const floating* x, floating* out, Py_ssize_t outer, Py_ssize_t n,
                 out[i] = <floating>add_exponentials(out[i - inner], x[i])
         x += n * inner
         out += n * inner
-
-
-cdef Py_ssize_t around(Tensor x, int axis, Py_ssize_t* inner) noexcept:
-    """How many elements lie before the axis, and (in `inner`) how many behind it."""
-    cdef Py_ssize_t outer = 1
-    cdef int k
-    inner[0] = 1
-    for k in range(axis):
-        outer *= shape_of(x)[k]
-    for k in range(axis + 1, x.rank):
-        inner[0] *= shape_of(x)[k]
-    return outer
 
 
 def running_extremes(Tensor x not None, int axis, bint largest):

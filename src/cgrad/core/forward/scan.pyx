@@ -7,6 +7,7 @@ loops.  Read ops/scan.py next.
 from libc.stdint cimport int64_t
 
 from cgrad.core.dtype cimport KIND, KIND_FLOAT
+from cgrad.core.forward.axis cimport around
 from cgrad.core.tensor cimport Tensor, cast_tensor, contiguous_tensor, empty_like, same_shape, shape_of, shape_text
 from cgrad.kernels.table cimport FLOAT32, INT64
 
@@ -58,8 +59,7 @@ cdef void scan(Scan which, element* out, const element* x, const element* a, Py_
 
 cdef Tensor run(Scan which, Tensor x, Tensor a, int axis, bint reverse):
     cdef Tensor out
-    cdef Py_ssize_t outer = 1, inner = 1, n
-    cdef int k
+    cdef Py_ssize_t outer, inner, n
     if not 0 <= axis < x.rank:
         raise IndexError(f"scan: axis {axis} is out of range for a tensor of shape {shape_text(x.rank, x.dims)}")
     if KIND[x.dtype_id] != KIND_FLOAT:
@@ -73,10 +73,7 @@ cdef Tensor run(Scan which, Tensor x, Tensor a, int axis, bint reverse):
         a = x
     out = empty_like(x, x.dtype_id)
     n = shape_of(x)[axis]
-    for k in range(axis):
-        outer *= shape_of(x)[k]
-    for k in range(axis + 1, x.rank):
-        inner *= shape_of(x)[k]
+    outer = around(x, axis, &inner)
     if x.count == 0:
         return out
     with nogil:

@@ -20,32 +20,33 @@ ctypedef fused element:
     double
 
 
-cdef inline bint less(element a, element b) noexcept nogil:
-    if element is int64_t:
-        return a < b
-    else:
-        return a < b or (b != b and a == a)
+cdef inline Py_ssize_t places_before(const element* row, Py_ssize_t n, element value, bint right) noexcept nogil:
+    """How many elements of a sorted row are less than the value, or not greater if `right`; NaN is larger than every number."""
+    cdef const element* start = row
+    cdef Py_ssize_t half
+    if n == 0:
+        return 0
+    if element is not int64_t:
+        if value != value:
+            while not right and n > 0 and row[n - 1] != row[n - 1]:
+                n -= 1
+            return n
+    while n > 1:                       # without a branch that depends on the numbers: these could not be foretold
+        half = n // 2
+        start += half * (start[half - 1] <= value if right else start[half - 1] < value)
+        n -= half
+    return start - row + (start[0] <= value if right else start[0] < value)
 
 
 cdef void search(const element* rows, Py_ssize_t n, const element* values, Py_ssize_t m, int64_t* out, Py_ssize_t count, bint one_row,
                  bint right) noexcept nogil:
-    """out[i] is how many elements of its row (of length n, for m values each) are less than values[i], or not greater if `right`."""
-    cdef Py_ssize_t i, low, high, middle
-    cdef element value
+    """For each of the values its place in its row (of length n, for m values each)."""
+    cdef Py_ssize_t i
     cdef const element* row = rows
     for i in range(count):
         if not one_row and i and i % m == 0:
             row += n
-        value = values[i]
-        low = 0
-        high = n
-        while low < high:
-            middle = low + (high - low) // 2
-            if (not less(value, row[middle])) if right else less(row[middle], value):
-                low = middle + 1
-            else:
-                high = middle
-        out[i] = low
+        out[i] = places_before(row, n, values[i], right)
 
 
 def searchsorted(Tensor x not None, Tensor y not None, bint right):
@@ -69,12 +70,10 @@ def searchsorted(Tensor x not None, Tensor y not None, bint right):
     return out
 
 
-def unique(Tensor x not None, along):
-    """First place of each different element (or slice along an axis), which one stands at each place, and how often each occurs."""
+def unique_slices(Tensor x not None, along):
+    """First place of each different slice along an axis, which one stands at each place, and how often each occurs."""
     _, *found = np.unique(convert.numpy(x), return_index=True, return_inverse=True, return_counts=True, axis=along, equal_nan=False)
-    first, inverse, counts = [part.astype(np.int64, copy=False) for part in found]
-    inverse = inverse.reshape(x.shape if along is None else -1)
-    return convert.share_array(first), convert.share_array(inverse), convert.share_array(counts)
+    return tuple([convert.share_array(part.reshape(-1).astype(np.int64, copy=False)) for part in found])
 
 
 def isin(Tensor x not None, Tensor y not None, bint invert):
