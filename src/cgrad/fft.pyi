@@ -7,7 +7,7 @@ import numpy as np
 
 from cgrad.core.dtype import DType
 from cgrad.core.tensor import Tensor, _Number, _ArrayLike, _Axes, _Shape, _DTypeLike, _Device, _Index
-from cgrad.ops.results import QR, SVD, CholeskyEx, Eigh, InvEx, Lstsq, Slogdet
+from cgrad.ops.results import LU, QR, SVD, CholeskyEx, Eigh, InvEx, LUFactor, Lstsq, Slogdet
 
 __all__ = ['fftfreq', 'fftshift', 'ifftshift', 'rfftfreq']
 

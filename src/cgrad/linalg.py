@@ -10,6 +10,7 @@ from cgrad.ops.diagonal import _diagonal, _two_axes, trace
 from cgrad.ops.linalg.decompositions import (
     cholesky, cholesky_ex, eigh, eigvalsh, qr, svd, svdvals,
 )
+from cgrad.ops.linalg.lu import lu, lu_factor, lu_solve
 from cgrad.ops.linalg.matrices import linalg as _linalg
 from cgrad.ops.linalg.norms import cond, matrix_norm, norm
 from cgrad.ops.linalg.products import cross, householder_product, matrix_exp, matrix_power, multi_dot, vander
@@ -23,9 +24,9 @@ from cgrad.ops.softmax import vector_norm
 
 __all__ = [
     "LinAlgError", "cholesky", "cholesky_ex", "cond", "cross", "det", "diagonal", "eigh", "eigvalsh", "householder_product", "inv", "inv_ex",
-    "logdet", "lstsq", "matmul", "matrix_exp", "matrix_norm", "matrix_power", "matrix_rank", "matrix_transpose", "multi_dot", "norm", "outer",
-    "pinv", "qr", "slogdet", "solve", "solve_triangular", "svd", "svdvals", "tensordot", "tensorinv", "tensorsolve", "trace", "vander", "vecdot",
-    "vector_norm",
+    "logdet", "lstsq", "lu", "lu_factor", "lu_solve", "matmul", "matrix_exp", "matrix_norm", "matrix_power", "matrix_rank", "matrix_transpose",
+    "multi_dot", "norm", "outer", "pinv", "qr", "slogdet", "solve", "solve_triangular", "svd", "svdvals", "tensordot", "tensorinv", "tensorsolve",
+    "trace", "vander", "vecdot", "vector_norm",
 ]
 
 

@@ -745,6 +745,13 @@ for _upper in (False, True):
         [Sample(Draw((3, 2)), Draw((3, 3), 0.5, 1), _upper), Sample(Draw((2, 3, 1)), Draw((3, 3), 0.5, 1), _upper)], tolerance=1000)
     row("cholesky_inverse", lambda x, upper, part=_part: np.linalg.inv(part(x).mT @ part(x) if upper else part(x) @ part(x).mT),
         [Sample(Draw((3, 3), 0.5, 1), _upper), Sample(Draw((2, 2, 2), 0.5, 1), _upper), Sample(Draw((0, 0)), _upper)], tolerance=1000)
+linear("lu", sl.lu, RECTANGLES[:4] + RECTANGLES[6:])
+linear("lu_factor", lambda x: (np.tril((lu := sl.lu(x))[1], -1) + lu[2], (sl.lapack.dgetrf(x)[1] + 1).astype(np.int32)), [Sample(Draw((3, 3))), Sample(Draw((1, 1)))],
+       own_dtype=True)
+linear("lu_solve", lambda x, y, adjoint=False, left=True: np.linalg.solve(x.mT if adjoint else x, y) if left else np.linalg.solve(x if adjoint else x.mT, y.mT).mT,
+       [Sample(Draw((3, 3)), Draw((3,))), Sample(Draw((2, 3, 3)), Draw((3, 2)), adjoint=True), Sample(Draw((3, 3)), Draw((2, 3)), left=False),
+        Sample(Draw((2, 2)), Draw((2, 2)), left=False, adjoint=True), Sample(Draw((0, 0)), Draw((0, 2)))],
+       function=lambda x, y, **kwargs: cg.linalg.lu_solve(*cg.linalg.lu_factor(x), y, **kwargs), tolerance=1000)
 linear("pinv", np.linalg.pinv, RECTANGLES, _rows_apart)
 linear("pinv", lambda x, hermitian: np.linalg.pinv(x), [Sample(*s.args, hermitian=True) for s in SQUARE[:3]], lambda x: _symmetric(_rows_apart(x)))
 row("pinverse", np.linalg.pinv, [Sample(Draw((3, 2)))], tolerance=100)

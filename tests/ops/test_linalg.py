@@ -2,6 +2,7 @@
 import mpmath
 import numpy as np
 import pytest
+import scipy.linalg
 from numpy.testing import assert_allclose, assert_array_equal
 
 import cgrad as cg
@@ -220,6 +221,27 @@ def test_large_triangular_systems_go_by_blocks():
     assert_allclose(array(cg.linalg.solve_triangular(x.T, y, upper=True)), np.linalg.solve(x.T, y), rtol=1e-11, atol=1e-12)
 
 
+def test_lu_of_large_singular_and_empty_matrices():
+    rng = np.random.default_rng(2)
+    for shape in ((150, 150), (150, 90), (90, 150)):
+        data = rng.standard_normal(shape)
+        for got, want in zip(cg.linalg.lu(data), scipy.linalg.lu(data)):
+            assert_allclose(array(got), want, rtol=1e-10, atol=1e-11)
+    singular = np.array([[1.0, 2, 3], [4, 5, 6], [0, 0, 0]])
+    p, l, u = cg.linalg.lu(np.stack([singular, np.zeros((3, 3))]))
+    assert_allclose(array(p @ l @ u), [singular, np.zeros((3, 3))], atol=1e-15)
+    assert not array(u)[:, 2].any()
+    for shape in ((0, 0), (2, 0), (0, 2), (0, 2, 2)):
+        p, l, u = cg.linalg.lu(np.zeros(shape))
+        assert p.shape == (*shape[:-1], shape[-2]) and l.shape == (*shape[:-1], min(shape[-2:])) and u.shape == (*shape[:-2], min(shape[-2:]), shape[-1])
+    x = leaf(singular)
+    with pytest.raises(LinAlgError, match="is singular"):
+        grad(cg.linalg.lu(x).U.sum(), x)
+    with pytest.raises(LinAlgError, match="is singular"):
+        cg.linalg.lu_solve(*cg.linalg.lu_factor(singular), np.ones(3))
+    assert np.isnan(array(cg.linalg.lu_factor(NOT_FINITE).LU)).any()
+
+
 # ---------------------------------------------------------------------------------------------- least squares, exponential
 def test_least_squares():
     rng = np.random.default_rng(1)
@@ -315,6 +337,9 @@ ERRORS = [
     (lambda: cg.linalg.solve_triangular(SQUARE, np.ones(3)), "upper"),
     (lambda: cg.linalg.eigh(SQUARE, "X"), 'eigh: UPLO is "L" or "U"'),
     (lambda: cg.linalg.qr(SQUARE, "full"), 'qr: mode is "reduced", "complete" or "r", got \'full\''),
+    (lambda: cg.linalg.lu(SQUARE, pivot=False), "lu: rows are always exchanged"),
+    (lambda: cg.linalg.lu_solve(SQUARE, np.array([1, 2, 4]), np.ones(3)), "lu_solve: pivots are numbers of rows, from 1 to 3; got 1 to 4"),
+    (lambda: cg.linalg.lu_solve(SQUARE, np.array([1, 2]), np.ones(3)), r"lu_solve: pivots must be integers of shape \(3,\), got int64 of shape \(2,\)"),
     (lambda: cg.linalg.matrix_power(SQUARE, 1.5), "matrix_power: n must be an integer, got 1.5"),
     (lambda: cg.linalg.matrix_norm(SQUARE, 3), 'matrix_norm: ord must be "fro", "nuc"'),
     (lambda: cg.linalg.matrix_norm(np.ones(3)), "matrix_norm: x must have at least 2 axes"),

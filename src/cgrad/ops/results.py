@@ -78,6 +78,21 @@ class Lstsq(NamedTuple):
     singular_values: Tensor
 
 
+class LU(NamedTuple):
+    """A permutation, a lower triangle with ones on its diagonal, and an upper triangle."""
+
+    P: Tensor
+    L: Tensor
+    U: Tensor
+
+
+class LUFactor(NamedTuple):
+    """Both triangles in one matrix, and which rows were exchanged."""
+
+    LU: Tensor
+    pivots: Tensor
+
+
 class QR(NamedTuple):
     """Orthonormal columns, and an upper triangle."""
 

@@ -9,7 +9,7 @@ from cgrad.ops import (  # noqa: F401
     activation, arithmetic, casting, compare, creation, diagonal, einsum, elementwise, indexing, inplace, joining, matmul, methods, random, reduction, scan,
     scattering, searching, shape, softmax, sorting, statistics, strided,
 )
-from cgrad.ops.linalg import decompositions, norms, products, solving, triangular  # noqa: F401
+from cgrad.ops.linalg import decompositions, lu, norms, products, solving, triangular  # noqa: F401
 
 
 def _sum_to(g, target):

@@ -4,6 +4,8 @@ Matrices are the last two axes, all leading axes are batches; arrays are shared 
 LinAlgError that names the operation, the entry of the batch and what is wrong with it.  Needs the GIL (NumPy lets it go).
 Called by ops/linalg; read ops/linalg/decompositions.py next.
 """
+import math
+
 import numpy as np
 
 from cgrad.core.convert import numpy as array_of
@@ -150,6 +152,52 @@ def svdvals(x):
 def qr(x, mode):
     """(Q, R) by Householder reflections."""
     return run("qr", "has no QR decomposition", lambda a: tuple(np.linalg.qr(a, mode)), x)
+
+
+def lu(x):
+    """(L below the diagonal and U above in one matrix, pivots counted from 1) with row pivots, in blocks of columns.
+
+    NumPy offers no LU of LAPACK, so this is its algorithm (getrf) for whole batches at once.
+    """
+    array = array_of(x, True)
+    m, n = array.shape[-2:]
+    a = np.array(array, order="C").reshape(math.prod(array.shape[:-2]), m, n)
+    k, each = min(m, n), np.arange(len(a))
+    pivots = np.empty((len(a), k), np.int32)
+    with np.errstate(all="ignore"):
+        for start in range(0, k, BLOCK):
+            stop = min(start + BLOCK, k)
+            for j in range(start, stop):
+                largest = j + np.abs(a[:, j:, j]).argmax(-1)
+                pivots[:, j] = largest + 1
+                swap_rows(a, each, j, largest)
+                pivot = a[:, j, j]
+                a[:, j + 1:, j] /= np.where(pivot == 0, 1, pivot)[:, None]
+                a[:, j + 1:, j + 1:stop] -= a[:, j + 1:, j, None] * a[:, j, None, j + 1:stop]
+            if stop < n:
+                below = np.tril(a[:, start:stop, start:stop], -1) + np.eye(stop - start, dtype=a.dtype)
+                a[:, start:stop, stop:] = np.linalg.solve(below, a[:, start:stop, stop:])
+                a[:, stop:, stop:] -= a[:, stop:, start:stop] @ a[:, start:stop, stop:]
+    return tensors((a.reshape(array.shape), pivots.reshape(array.shape[:-2] + (k,))))
+
+
+def swap_rows(a, each, j, other):
+    """Exchange row j of each matrix with row other[i] of matrix i."""
+    kept = a[each, other]
+    a[each, other] = a[:, j]
+    a[:, j] = kept
+
+
+def permutation(pivots, m, dtype):
+    """The matrices that exchange m rows as pivots say."""
+    array = array_of(pivots, True)
+    flat = array.reshape(math.prod(array.shape[:-1]), array.shape[-1]).astype(np.int64) - 1
+    if flat.size and not (0 <= flat.min() and flat.max() < m):
+        raise ValueError(f"lu_solve: pivots are numbers of rows, from 1 to {m}; got {flat.min() + 1} to {flat.max() + 1}")
+    order = np.tile(np.arange(m), (len(flat), 1))
+    for j in range(flat.shape[1]):
+        swap_rows(order, np.arange(len(flat)), j, flat[:, j])
+    return tensors(np.eye(m, dtype=dtype.name)[order].reshape(array.shape[:-1] + (m, m)))
 
 
 # ------------------------------------------------------------------------------------------------------ inverses, solutions
