@@ -16,6 +16,7 @@ from cgrad.core.arguments import as_tensor
 from cgrad.core.tensor import Tensor
 from cgrad.ops import aliases
 from cgrad.ops.define import PUBLIC
+from cgrad.ops.linalg import decompositions, norms, products
 
 #: NumPy functions that are called here with the same arguments (positions may differ), by NumPy's name
 FUNCTIONS = frozenset("""
@@ -23,12 +24,12 @@ FUNCTIONS = frozenset("""
     count_nonzero cov cross cumulative_prod cumulative_sum diag diagflat diagonal diff digitize einsum empty_like expand_dims flatnonzero flip
     full_like hstack i0 inner interp isclose isin isneginf isposinf kron logspace matrix_transpose max mean meshgrid min
     moveaxis nan_to_num nanmax nanmean nanmedian nanmin nanprod nanquantile nanstd nansum nanvar nonzero ones_like pad permute_dims prod quantile histogram
-    ravel repeat reshape roll rot90 round searchsorted sinc sort squeeze stack std sum swapaxes take take_along_axis tensordot tile trace
+    ravel repeat reshape roll rot90 round searchsorted sinc sort squeeze stack std sum swapaxes take take_along_axis tensordot tile
     trapezoid tril triu unique_all unique_counts unique_inverse unique_values unstack var vstack zeros_like atleast_3d
-    dstack hsplit vsplit dsplit nancumsum nancumprod gradient nanargmax nanargmin unwrap vander broadcast_to linspace
+    dstack hsplit vsplit dsplit nancumsum nancumprod gradient nanargmax nanargmin unwrap broadcast_to linspace
     linalg.cholesky linalg.cond linalg.cross linalg.det linalg.eigh linalg.eigvalsh linalg.inv linalg.lstsq linalg.matmul linalg.matrix_norm
-    linalg.matrix_power linalg.matrix_rank linalg.matrix_transpose linalg.multi_dot linalg.outer linalg.pinv linalg.qr linalg.slogdet linalg.solve
-    linalg.svd linalg.svdvals linalg.tensordot linalg.tensorinv linalg.tensorsolve linalg.trace linalg.vecdot linalg.vector_norm linalg.diagonal
+    linalg.matrix_power linalg.matrix_rank linalg.matrix_transpose linalg.multi_dot linalg.outer linalg.pinv linalg.slogdet linalg.solve
+    linalg.svdvals linalg.tensordot linalg.tensorinv linalg.tensorsolve linalg.trace linalg.vecdot linalg.vector_norm linalg.diagonal
     fft.fft fft.ifft fft.fft2 fft.ifft2 fft.fftn fft.ifftn fft.rfft fft.irfft fft.rfft2 fft.irfft2 fft.rfftn fft.irfftn fft.hfft fft.ihfft
     fft.fftshift fft.ifftshift
 """.split())  # noqa: SIM905
@@ -365,15 +366,28 @@ def _average(a, axis=None, weights=None, returned=False, *, keepdims=False):
     return (result, PUBLIC["broadcast_to"](total, result.shape)) if returned else result
 
 
-@adapter("linalg.norm")
-def _norm(x, ord=None, axis=None, keepdims=False):
-    x = as_tensor("norm", x)
-    if ord is None or isinstance(axis, int) or axis is None and x.ndim == 1:
-        return PUBLIC["vector_norm"](x, ord=2 if ord is None else ord, axis=axis, keepdims=keepdims)
-    matrices = _module("cgrad.linalg")
-    if matrices is None:
-        raise TypeError(f"numpy.linalg.norm: cgrad has no norm of matrices of order {ord!r}; name one axis for the norms of vectors")
-    return matrices.norm(x, ord, axis, keepdims)
+adapter("linalg.norm")(norms.norm)
+
+
+@adapter("linalg.qr")
+def _qr(a, mode="reduced"):
+    return decompositions.qr(a, mode).R if mode == "r" else decompositions.qr(a, mode)
+
+
+@adapter("linalg.svd")
+def _svd(a, full_matrices=True, compute_uv=True, hermitian=False):
+    return decompositions.svd(a, full_matrices) if compute_uv else decompositions.svdvals(a)
+
+
+@adapter("trace")
+def _trace(a, offset=0, axis1=0, axis2=1, dtype=None, out=None):
+    return _write("trace", PUBLIC["diagonal"](a, offset, axis1, axis2).sum(-1, dtype=dtype), out)
+
+
+@adapter("vander")
+def _vander(x, N=None, increasing=False):
+    powers = products.vander(x, N)
+    return powers if increasing else PUBLIC["flip"](powers, -1)
 
 
 @adapter("divmod")
