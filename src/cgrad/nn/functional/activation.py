@@ -5,13 +5,13 @@ The formulas, their gradients and their values at kinks are in `ops/activation.p
 from __future__ import annotations
 
 import cgrad as cg
-from cgrad.ops.activation import gelu, softplus, softsign, tanhshrink
+from cgrad.ops.activation import gelu, hardshrink, prelu, softplus, softshrink, softsign, tanhshrink
 from cgrad.ops.elementwise import logsigmoid, sigmoid
 from cgrad.ops.elementwise import tanh
 
 __all__ = [
-    "celu", "elu", "gelu", "hardsigmoid", "hardswish", "hardtanh", "leaky_relu", "log_softmax", "logsigmoid", "mish", "relu", "relu6",
-    "selu", "sigmoid", "silu", "softmax", "softmin", "softplus", "softsign", "tanh", "tanhshrink",
+    "celu", "elu", "gelu", "glu", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "leaky_relu", "log_softmax", "logsigmoid", "mish", "prelu",
+    "relu", "relu6", "rrelu", "selu", "sigmoid", "silu", "softmax", "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink", "threshold",
 ]
 
 
@@ -160,6 +160,92 @@ def hardswish(input, inplace=False):
     tensor([0.0000, 0.6667, 4.0000])
     """
     return _in_place(cg.hardswish, input) if inplace else cg.hardswish(input)
+
+
+def threshold(input, threshold, value, inplace=False):
+    """``x`` where it exceeds `threshold`, `value` elsewhere.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.nn.functional.threshold(cg.tensor([0.5, 2.0]), 1.0, -1.0)
+    tensor([-1.,  2.])
+    """
+    return _in_place(cg.threshold, input, threshold, value) if inplace else cg.threshold(input, threshold, value)
+
+
+def rrelu(input, lower=1 / 8, upper=1 / 3, training=False, inplace=False):
+    """``x`` where positive, ``slope * x`` elsewhere, with a slope drawn anew for each element between `lower` and `upper`.
+
+    Parameters
+    ----------
+    input : Tensor
+    lower, upper : float
+    training : bool, default False
+        Otherwise all slopes are the mean of the two bounds.
+    inplace : bool, default False
+        Write the result into `input`.
+
+    Raises
+    ------
+    ValueError
+        If `lower` exceeds `upper`.
+
+    Notes
+    -----
+    Xu et al., "Empirical Evaluation of Rectified Activations in Convolutional Network", 2015.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.nn.functional.rrelu(cg.tensor([-1.0, 2.0]), 0.1, 0.3)
+    tensor([-0.2000,  2.0000])
+    """
+    if lower > upper:
+        raise ValueError(f"rrelu: lower {lower} exceeds upper {upper}")
+    if not training:
+        return leaky_relu(input, (lower + upper) / 2, inplace)
+    slope = cg.rand_like(input) * (upper - lower) + lower
+    return _in_place(_sloped, input, slope) if inplace else _sloped(input, slope)
+
+
+def _sloped(input, slope):
+    return cg.where(input > 0, input, input * slope)
+
+
+def glu(input, dim=-1):
+    """Gated linear unit: the first half of an axis times the logistic function of the second.
+
+    Parameters
+    ----------
+    input : Tensor
+    dim : int, default -1
+        An axis of even length.
+
+    Returns
+    -------
+    Tensor
+        With half the length along the axis.
+
+    Raises
+    ------
+    ValueError
+        If the length is odd.
+
+    Notes
+    -----
+    Dauphin et al., "Language Modeling with Gated Convolutional Networks", 2017.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.nn.functional.glu(cg.tensor([1.0, 2.0, 0.0, 100.0]))
+    tensor([0.5000, 2.0000])
+    """
+    if input.ndim == 0 or input.shape[dim] % 2:
+        raise ValueError(f"glu: axis {dim} must have an even length, got shape {tuple(input.shape)}")
+    half = input.shape[dim] // 2
+    return cg.narrow(input, dim, 0, half) * cg.sigmoid(cg.narrow(input, dim, half, half))
 
 
 def softmax(input, dim=None, dtype=None):
