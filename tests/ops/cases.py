@@ -610,6 +610,8 @@ row("searchsorted", lambda x, y, side="left": np.searchsorted(x, y, side),
      Sample(np.array([1, 3], np.int32), np.array([2.5])), Sample(_sorted[:0], np.array([1.0]))], differentiable=False)
 row("bucketize", lambda x, y, right=False: np.searchsorted(y, x, "right" if right else "left"),
     [Sample(Draw((2, 3)), np.array([-1.0, 0.0, 1.0])), Sample(np.array([1, 2]), np.array([1, 2]), right=True)], differentiable=False)
+row("digitize", np.digitize, [Sample(Draw((2, 3)), np.array([-1.0, 0.0, 1.0])), Sample(np.array([1.0, 2.0, 0.0]), np.array([2.0, 1.0, 1.0]), right=True),
+                              Sample(np.array([1.0, 2.0]), np.array([2.0, 1.0]))], differentiable=False)
 row("flatnonzero", np.flatnonzero, [Sample(np.array([[0, 5], [7, 0]])), Sample(np.array(3.0))], differentiable=False)
 _repeated = np.array([[3, 1, 3], [2, 1, 3]])
 row("unique", lambda x, **options: np.unique(x, **options),

@@ -528,6 +528,8 @@ ERRORS = [
     (lambda x: cg.searchsorted(x, x, side="left", right=True), "searchsorted: side must be .* together with right=True"),
     (lambda x: cg.searchsorted(x, x, sorter=x[0].long()), "searchsorted: sorter must have the shape of x"),
     (lambda x: cg.bucketize(x, x), "bucketize: boundaries must be one row"),
+    (lambda x: cg.digitize(x, x), "digitize: bins must be one row"),
+    (lambda x: cg.digitize(x, [0.0, 2.0, 1.0]), "digitize: bins must rise or fall"),
     (lambda x: cg.unique(x, axis=3), "unique: axis 3 is out of range"),
     (lambda x: cg.bincount(x[0, 0]), "bincount: x must hold integers, got float64"),
     (lambda x: cg.bincount(x.long()), "bincount: x must be 1-d"),

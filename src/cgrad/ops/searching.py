@@ -14,7 +14,7 @@ from cgrad.ops.indexing import getitem, nonzero, scatter, scatter_add, take_alon
 from cgrad.ops.joining import concat
 from cgrad.ops.results import Histogram, UniqueAll, UniqueCounts, UniqueInverse
 from cgrad.ops.scan import cumulative_sum
-from cgrad.ops.shape import moveaxis, reshape
+from cgrad.ops.shape import flip, moveaxis, reshape
 from cgrad.ops.sorting import argsort, sort
 
 
@@ -129,6 +129,44 @@ def bucketize(x, boundaries, *, right=False, out_int32=False):
     if boundaries.ndim != 1:
         raise ValueError(f"bucketize: boundaries must be one row, got shape {boundaries.shape}")
     return searchsorted(boundaries, x, right=right, out_int32=out_int32)
+
+
+@public(method=False)
+def digitize(x, bins, right=False):
+    """The interval between monotonic boundaries in which each element lies, as NumPy counts them.
+
+    Parameters
+    ----------
+    x : Tensor or number
+    bins : Tensor
+        One row that rises or falls.
+    right : bool, optional
+        Whether the upper boundary belongs to an interval, else the lower one does; the other way round than in `bucketize`.
+
+    Returns
+    -------
+    Tensor
+        int64 in the shape of `x`.  No gradient.
+
+    Raises
+    ------
+    ValueError
+        If the bins are not one monotonic row.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.digitize(cg.tensor([0.5, 1.0, 7.0]), cg.tensor([1.0, 2.0]))
+    tensor([0, 1, 2])
+    """
+    bins = _beside("digitize", bins, x)
+    if bins.ndim != 1:
+        raise ValueError(f"digitize: bins must be one row, got shape {bins.shape}")
+    rises, falls = (bins[1:] >= bins[:-1]).all(), (bins[1:] <= bins[:-1]).all()
+    if not rises and not falls:
+        raise ValueError("digitize: bins must rise or fall from one to the next")
+    found = searchsorted(bins if rises else flip(bins), x, right=not right)
+    return found if rises else bins.shape[0] - found
 
 
 @public(method=False)
