@@ -413,6 +413,21 @@ def test_a_running_product_with_zeros_has_exact_derivatives():
     np.testing.assert_array_equal(array(hessian), [[0, 0, 0], [0, 0, 2], [0, 2, 0]])
 
 
+def test_sums_and_products_have_the_dtype_that_is_asked_for():
+    data = np.array([[200, 100], [3, 0]], np.uint8)
+    x = cg.tensor(data)
+    for name in ("sum", "prod"):
+        for dtype in ("uint8", "int16", "float32"):
+            got = getattr(cg, name)(x, axis=0, dtype=dtype)
+            assert got.dtype == dtype
+            np.testing.assert_array_equal(array(got), getattr(np, name)(data, axis=0, dtype=dtype))
+            for initial in (False, True):
+                got = getattr(cg, f"cumulative_{name}")(x, 0, dtype, initial)
+                assert got.dtype == dtype
+                np.testing.assert_array_equal(array(got), getattr(np, f"cumulative_{name}")(data, axis=0, dtype=dtype, include_initial=initial))
+    assert cg.cumulative_sum(x[:0], 0, "uint8", True).tolist() == [[0, 0]]
+
+
 def test_constant_data_have_no_slope_in_var_and_std():
     for function in (cg.var, cg.std):
         for correction in (0, 1):

@@ -46,12 +46,12 @@ def sum(x, axis=None, keepdims=False, dtype=None):
     keepdims : bool, optional
         Whether these axes stay, with length 1.
     dtype : dtype, optional
-        What to cast `x` to first.
+        What to cast `x` to first; the dtype of the result.
 
     Returns
     -------
     Tensor
-        int64 for bools and integers, else the dtype of `x`; 0 for no elements.
+        Without `dtype` int64 for bools and integers, else the dtype of `x`; 0 for no elements.
 
     Raises
     ------
@@ -71,7 +71,7 @@ def sum(x, axis=None, keepdims=False, dtype=None):
     tensor([4., 6.])
     """
     x = cast(as_tensor("sum", x), dtype)
-    return _sum(x, several_axes("sum", axis, x.ndim), builtins.bool(keepdims))
+    return cast(_sum(x, several_axes("sum", axis, x.ndim), builtins.bool(keepdims)), dtype)
 
 
 def _mean_forward(x, axis, keepdims):
@@ -255,12 +255,12 @@ def prod(x, axis=None, keepdims=False, dtype=None):
     keepdims : bool, optional
         Whether these axes stay, with length 1.
     dtype : dtype, optional
-        What to cast `x` to first.
+        What to cast `x` to first; the dtype of the result.
 
     Returns
     -------
     Tensor
-        int64 for bools and integers, else the dtype of `x`; 1 for no elements.
+        Without `dtype` int64 for bools and integers, else the dtype of `x`; 1 for no elements.
 
     Raises
     ------
@@ -282,7 +282,7 @@ def prod(x, axis=None, keepdims=False, dtype=None):
     tensor([0., 8., 0.])
     """
     x = cast(as_tensor("prod", x), dtype)
-    return _prod(x, several_axes("prod", axis, x.ndim), builtins.bool(keepdims))
+    return cast(_prod(x, several_axes("prod", axis, x.ndim), builtins.bool(keepdims)), dtype)
 
 
 # -------------------------------------------------------------------------------------------------------------- extremes

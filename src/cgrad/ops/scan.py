@@ -7,7 +7,7 @@ from cgrad.core.forward import running
 from cgrad.core.forward import scan as forward
 from cgrad.core.arguments import as_floating, as_tensor, cast, one_axis, whole_number
 from cgrad.ops.compare import isinf, where
-from cgrad.ops.creation import ones_like, zeros_like
+from cgrad.ops.creation import ones_like, zeros, zeros_like
 from cgrad.ops.define import LINEAR, NONDIFF, define, public
 from cgrad.ops.elementwise import exp
 from cgrad.ops.indexing import _gather
@@ -65,12 +65,12 @@ def _scan(name, function, x, axis, dtype, include_initial, first):
         axis = 0
     at = one_axis(name, axis, x.ndim)
     if x.ndim == 0:
-        out = function(x.reshape(1), 0)
+        out = cast(function(x.reshape(1), 0), dtype)
         return concat([first(out), out], 0) if include_initial else out.reshape(())
-    out = function(x, at)
+    out = cast(function(x, at), dtype)
     if include_initial:
         shape = tuple([1 if i == at else n for i, n in enumerate(x.shape)])
-        out = concat([first(out.sum(at, keepdims=True)) if 0 not in shape else out.reshape(shape), out], at)
+        out = concat([first(zeros(shape, dtype=out.dtype)), out], at)
     return out
 
 
@@ -84,14 +84,14 @@ def cumulative_sum(x, axis=None, dtype=None, include_initial=False):
     axis : int, optional
         The axis to run along; may be left out for 1-d tensors.
     dtype : dtype, optional
-        What to cast `x` to first.
+        What to cast `x` to first; the dtype of the result.
     include_initial : bool, optional
         Whether the result starts with a 0, and so is longer by one.
 
     Returns
     -------
     Tensor
-        int64 for bools and integers, else the dtype of `x`.
+        Without `dtype` int64 for bools and integers, else the dtype of `x`.
 
     Raises
     ------
@@ -123,14 +123,14 @@ def cumulative_prod(x, axis=None, dtype=None, include_initial=False):
     axis : int, optional
         The axis to run along; may be left out for 1-d tensors.
     dtype : dtype, optional
-        What to cast `x` to first.
+        What to cast `x` to first; the dtype of the result.
     include_initial : bool, optional
         Whether the result starts with a 1, and so is longer by one.
 
     Returns
     -------
     Tensor
-        int64 for bools and integers, else the dtype of `x`.
+        Without `dtype` int64 for bools and integers, else the dtype of `x`.
 
     Raises
     ------
