@@ -31,12 +31,13 @@ cdef extern from *:
     #include <signal.h>
     #include <time.h>
 
-    #define atomic_load(p) __atomic_load_n(p, __ATOMIC_SEQ_CST)
-    #define atomic_store(p, x) __atomic_store_n(p, x, __ATOMIC_SEQ_CST)
-    #define atomic_add(p, x) __atomic_fetch_add(p, x, __ATOMIC_SEQ_CST)
-    #define atomic_and(p, x) __atomic_fetch_and(p, x, __ATOMIC_SEQ_CST)
-    #define atomic_swap(p, x) __atomic_exchange_n(p, x, __ATOMIC_SEQ_CST)
-    static inline int atomic_replace(uint64_t* p, uint64_t old, uint64_t x) {
+    /* The names of stdatomic.h, which Cython may include, belong to types of its own. */
+    #define cgrad_load(p) __atomic_load_n(p, __ATOMIC_SEQ_CST)
+    #define cgrad_store(p, x) __atomic_store_n(p, x, __ATOMIC_SEQ_CST)
+    #define cgrad_add(p, x) __atomic_fetch_add(p, x, __ATOMIC_SEQ_CST)
+    #define cgrad_and(p, x) __atomic_fetch_and(p, x, __ATOMIC_SEQ_CST)
+    #define cgrad_swap(p, x) __atomic_exchange_n(p, x, __ATOMIC_SEQ_CST)
+    static inline int cgrad_replace(uint64_t* p, uint64_t old, uint64_t x) {
         return __atomic_compare_exchange_n(p, &old, x, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
     }
 
@@ -76,17 +77,17 @@ cdef extern from *:
         pthread_mutex_init(&bed->mutex, NULL);
         pthread_cond_init(&bed->cond, NULL);
     }
-    static void lie_down(Bed* bed) { atomic_store(&bed->occupied, 1); }
-    static void get_up(Bed* bed) { atomic_store(&bed->occupied, 0); }
+    static void lie_down(Bed* bed) { cgrad_store(&bed->occupied, 1); }
+    static void get_up(Bed* bed) { cgrad_store(&bed->occupied, 0); }
     static void sleep_in(Bed* bed) {
         pthread_mutex_lock(&bed->mutex);
-        while (atomic_load(&bed->occupied)) pthread_cond_wait(&bed->cond, &bed->mutex);
+        while (cgrad_load(&bed->occupied)) pthread_cond_wait(&bed->cond, &bed->mutex);
         pthread_mutex_unlock(&bed->mutex);
     }
     static void wake(Bed* bed) {
-        if (!atomic_load(&bed->occupied)) return;
+        if (!cgrad_load(&bed->occupied)) return;
         pthread_mutex_lock(&bed->mutex);
-        atomic_store(&bed->occupied, 0);
+        cgrad_store(&bed->occupied, 0);
         pthread_cond_signal(&bed->cond);
         pthread_mutex_unlock(&bed->mutex);
     }
@@ -107,12 +108,12 @@ cdef extern from *:
     #else       /* no thread can be started, so that what follows is compiled and never does anything */
     #define omp_get_max_threads() 1
     #define omp_get_thread_num() 0
-    #define atomic_load(p) (*(p))
-    #define atomic_store(p, x) (*(p) = (x))
-    #define atomic_add(p, x) ((*(p) += (x)) - (x))
-    #define atomic_and(p, x) (*(p) &= (x))
-    #define atomic_swap(p, x) (*(p) ? 1 : (*(p) = (x), 0))
-    #define atomic_replace(p, old, x) (*(p) = (x), 1)
+    #define cgrad_load(p) (*(p))
+    #define cgrad_store(p, x) (*(p) = (x))
+    #define cgrad_add(p, x) ((*(p) += (x)) - (x))
+    #define cgrad_and(p, x) (*(p) &= (x))
+    #define cgrad_swap(p, x) (*(p) ? 1 : (*(p) = (x), 0))
+    #define cgrad_replace(p, old, x) (*(p) = (x), 1)
     #define relax()
     #define give_way()
     #define nanoseconds() 0
@@ -136,12 +137,12 @@ cdef extern from *:
     static void watch_forks(void) { pthread_atfork(NULL, NULL, after_fork); }
     #endif
     """
-    uint64_t atomic_load(uint64_t* p) noexcept nogil
-    void atomic_store(uint64_t* p, uint64_t x) noexcept nogil
-    uint64_t atomic_add(uint64_t* p, uint64_t x) noexcept nogil          # these three return what was there before
-    uint64_t atomic_and(uint64_t* p, uint64_t x) noexcept nogil
-    uint64_t atomic_swap(uint64_t* p, uint64_t x) noexcept nogil
-    bint atomic_replace(uint64_t* p, uint64_t old, uint64_t x) noexcept nogil
+    uint64_t atomic_load "cgrad_load" (uint64_t* p) noexcept nogil
+    void atomic_store "cgrad_store" (uint64_t* p, uint64_t x) noexcept nogil
+    uint64_t atomic_add "cgrad_add" (uint64_t* p, uint64_t x) noexcept nogil          # these three return what was there before
+    uint64_t atomic_and "cgrad_and" (uint64_t* p, uint64_t x) noexcept nogil
+    uint64_t atomic_swap "cgrad_swap" (uint64_t* p, uint64_t x) noexcept nogil
+    bint atomic_replace "cgrad_replace" (uint64_t* p, uint64_t old, uint64_t x) noexcept nogil
     void relax() noexcept nogil
     void give_way() noexcept nogil
     int64_t nanoseconds() noexcept nogil
