@@ -359,6 +359,9 @@ row("broadcast_shapes", np.broadcast_shapes, [Sample((3, 1), (4,)), Sample(()), 
 # ------------------------------------------------------------------------------------------------------- copies and dtypes
 row("astype", lambda x, dtype: x.astype(np.float64), [Sample(Draw((2, 3)), np.float64), Sample(Draw((0,)), np.float64)], own_dtype=True)
 row("clone", np.copy, [Sample(Draw((2, 3))), Sample(Draw(()))])
+row("real", np.real, [Sample(Draw((2, 3))), Sample(Draw(()))])
+row("imag", np.imag, [Sample(Draw((2, 3))), Sample(Draw(()))], differentiable=False)
+row("conj", np.conj, [Sample(Draw((2, 3))), Sample(Draw(()))])
 row("contiguous", np.ascontiguousarray, [Sample(Draw((2, 3))), Sample(Draw((3,)))])
 
 # ------------------------------------------------------------------------------------------------------ along an axis in turn

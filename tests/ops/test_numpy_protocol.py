@@ -1,4 +1,6 @@
 """NumPy's functions on tensors: the values are NumPy's own, the results are recorded, and what is not there says so."""
+import inspect
+
 import numpy as np
 import pytest
 
@@ -63,6 +65,22 @@ CALLS = {
     "solve": lambda a, b, v: np.linalg.solve(a @ a.T, v[:2]), "inv": lambda a, b, v: np.linalg.inv(a @ a.T), "eigh": lambda a, b, v: np.linalg.eigh(a @ a.T),
     "trace": lambda a, b, v: np.trace(np.stack([a, b, a])), "vander": lambda a, b, v: np.vander(v, 3), "vander up": lambda a, b, v: np.vander(v, increasing=True),
     "fftshift": lambda a, b, v: np.fft.fftshift(a, axes=1), "diagonal": lambda a, b, v: np.diagonal(a, 1), "kron": lambda a, b, v: np.kron(a, b),
+    "nuclear norm": lambda a, b, v: np.linalg.norm(a, "nuc"),
+    "det": lambda a, b, v: np.linalg.det(a @ b.T),
+    "slogdet": lambda a, b, v: np.linalg.slogdet(a @ b.T), "pinv": lambda a, b, v: np.linalg.pinv(a), "svdvals": lambda a, b, v: np.linalg.svdvals(a),
+    "eigvalsh": lambda a, b, v: np.linalg.eigvalsh(a @ a.T), "cholesky": lambda a, b, v: np.linalg.cholesky(a @ a.T),
+    "matrix_power": lambda a, b, v: np.linalg.matrix_power(a @ b.T, 3), "multi_dot": lambda a, b, v: np.linalg.multi_dot([a, b.T, a]),
+    "lstsq": lambda a, b, v: np.linalg.lstsq(a.T, v[:3])[0],
+    "diagonal of more": lambda a, b, v: np.diagonal(np.stack([a, b]), 1), "diag": lambda a, b, v: np.diag(v),
+    "diag of a matrix": lambda a, b, v: np.diag(a, 1), "kron with a vector": lambda a, b, v: np.kron(a, v), "cross": lambda a, b, v: np.cross(a, b),
+    "cov": lambda a, b, v: np.cov(a), "cov ddof": lambda a, b, v: np.cov(a, ddof=0), "corrcoef": lambda a, b, v: np.corrcoef(a), "rot90": lambda a, b, v: np.rot90(a),
+    "nanmedian": lambda a, b, v: np.nanmedian(a, axis=0, keepdims=True), "nanmedian of all": lambda a, b, v: np.nanmedian(v),
+    "linspace": lambda a, b, v: np.linspace(v[0], v[1]), "linspace num": lambda a, b, v: np.linspace(v[0], v[1], 5, endpoint=False),
+    "linspace of vectors": lambda a, b, v: np.linspace(v, 2 * v, 3), "linspace axis": lambda a, b, v: np.linspace(v, 1.0, 3, axis=-1),
+    "argwhere": lambda a, b, v: np.argwhere(a > 0), "flatnonzero": lambda a, b, v: np.flatnonzero(a > 0), "take_along": lambda a, b, v: np.take_along_axis(
+        a, np.array([[1], [0]]), axis=1), "searchsorted": lambda a, b, v: np.searchsorted(np.sort(v), a, side="right"),
+    "nanstd": lambda a, b, v: np.nanstd(a, axis=1, ddof=1), "nanquantile": lambda a, b, v: np.nanquantile(v, 0.3), "bincount": lambda a, b, v: np.bincount(
+        np.argsort(v), minlength=6),
     "ones_like": lambda a, b, v: np.ones_like(a), "full_like": lambda a, b, v: np.full_like(a, 2.5), "copy": lambda a, b, v: np.copy(a),
     "isclose": lambda a, b, v: np.isclose(a, b), "allclose": lambda a, b, v: np.allclose(a, a), "array_equal": lambda a, b, v: np.array_equal(a, b),
     "add.reduce": lambda a, b, v: np.add.reduce(a), "add.reduce all": lambda a, b, v: np.add.reduce(a, axis=None),
@@ -73,6 +91,10 @@ CALLS = {
     "list": lambda a, b, v: np.add(v, [1, 2, 3, 4]), "dtype": lambda a, b, v: np.exp(v, dtype=np.float64), "shape": lambda a, b, v: np.shape(a),
     "ndim": lambda a, b, v: np.ndim(a), "size": lambda a, b, v: np.size(a), "array2string": lambda a, b, v: np.array2string(a),
 }
+
+
+# Results that do not depend on the values of the tensors, or only by steps.
+CONSTANT = {"ones_like", "full_like", "average returned", "average of all returned", "slogdet", "divmod", "np.divmod", "modf"}
 
 
 def check(result, expected):
@@ -111,7 +133,11 @@ def test_ufunc_of_two_operands(name, left):
 @pytest.mark.parametrize("name", CALLS)
 def test_call(name):
     call = CALLS[name]
-    check(call(*(cg.tensor(x, requires_grad=True) for x in (A, B, V))), call(A, B, V))
+    result = call(*(cg.tensor(x, requires_grad=True) for x in (A, B, V)))
+    check(result, call(A, B, V))
+    if name not in CONSTANT:
+        for x in result if isinstance(result, (tuple, list)) else (result,):
+            assert not isinstance(x, cg.Tensor) or not x.is_floating_point() or x.requires_grad
 
 
 @pytest.mark.parametrize("name", ["mean over an axis", "std ddof", "median of an axis", "weighted average", "cumsum", "where", "select", "clip", "concatenate",
@@ -267,12 +293,44 @@ def test_scipy_ufuncs():
         special.fresnel(x)
 
 
+def test_defaults_are_numpys():
+    """What equals NumPy's default is left out of the call, so ours must do the same; None and <no value> leave the choice to us."""
+    from cgrad.ops import numpy_protocol
+    harmless = {"order", "subok", "casting", "overwrite_input", "optimize", "copy", "hermitian"}      # of no consequence for what a tensor holds
+    differ = set()
+    for name in numpy_protocol.FUNCTIONS:
+        function = np
+        for part in name.split("."):
+            function = getattr(function, part)
+        try:
+            translated = numpy_protocol._function(function)
+        except TypeError:               # not there yet
+            continue
+        _, ours, _, defaults, keywords = translated.args
+        parameters = inspect.signature(ours).parameters
+        differ |= {(name, key, parameters[keywords[key]].default if key in keywords and keywords[key] in parameters else "absent")
+                   for key, value in defaults.items() if value is not None and value is not np._NoValue and key not in harmless}
+        differ -= {(name, key, value) for key, value in defaults.items()}
+    assert {(name, key) for name, key, _ in differ} == {
+        ("searchsorted", "side"),       # None means "left"
+        # What only NumPy can be told; its default is what ours does, anything else raises.
+        ("array_equal", "equal_nan"), ("corrcoef", "rowvar"), ("cov", "bias"), ("cov", "rowvar"), ("cross", "axisa"), ("cross", "axisb"), ("cross", "axisc"),
+        ("diagflat", "k"), ("meshgrid", "sparse"), ("take", "mode"),
+    }
+
+
 def test_inside_transformations():
     x = cg.tensor([0.5, 1.0], dtype=cg.float64)
     _, tangent = cg.func.jvp(lambda x: np.sum(np.sin(x)), (x,), (cg.ones_like(x),))
     assert tangent.item() == pytest.approx(np.cos([0.5, 1.0]).sum())
     check(cg.func.vmap(lambda row: np.dot(row, row))(cg.tensor(A)), (A * A).sum(1))
     check(cg.func.grad(cg.func.grad(lambda x: np.exp(x) * np.float64(2)))(x[0]), 2 * np.exp(np.float64(0.5)))
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "int64", "float32"])
+def test_vecdot_keeps_the_dtype(dtype):
+    x = np.array([[1, 2, 3], [100, 100, 100]]).astype(dtype)
+    check(np.vecdot(cg.tensor(x), cg.tensor(x[0])), np.vecdot(x, x[0]))
 
 
 def test_subclasses_take_part():

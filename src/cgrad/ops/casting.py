@@ -4,9 +4,10 @@ A cast is linear; the engine casts gradients back to the dtype of the input, so 
 """
 
 from cgrad.core import dtype as dtypes
+from cgrad.core.arguments import as_tensor
 from cgrad.core.forward import copy as forward
 from cgrad.core.tensor import Tensor, register_method
-from cgrad.ops.creation import check_device
+from cgrad.ops.creation import check_device, zeros_like
 from cgrad.ops.define import LINEAR, define, public
 
 _cast = define("astype", forward=forward.cast, inputs=("x",), options=("dtype",), vjp=lambda g: g, kind=LINEAR,
@@ -80,6 +81,85 @@ def clone(x):
     False
     """
     return _clone(x)
+
+
+@public(method=False)
+def real(x):
+    """The real part: the tensor itself, since no dtype is complex.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape and dtype.
+
+    Returns
+    -------
+    Tensor
+
+    Notes
+    -----
+    Gradient: ``g``.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.real(cg.tensor([1.0, 2.0]))
+    tensor([1., 2.])
+    """
+    return as_tensor("real", x)
+
+
+@public(method=False)
+def imag(x):
+    """The imaginary part: zeros, since no dtype is complex.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape and dtype.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape and dtype.
+
+    Notes
+    -----
+    Gradient: none.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.imag(cg.tensor([1.0, 2.0]))
+    tensor([0., 0.])
+    """
+    return zeros_like(as_tensor("imag", x))
+
+
+@public
+def conj(x):
+    """The complex conjugate: the tensor itself, since no dtype is complex.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape and dtype.
+
+    Returns
+    -------
+    Tensor
+
+    Notes
+    -----
+    Gradient: ``g``.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.conj(cg.tensor([1.0, 2.0]))
+    tensor([1., 2.])
+    """
+    return as_tensor("conj", x)
 
 
 @public

@@ -7,7 +7,7 @@ import math
 
 from cgrad.core.forward import linear as forward_linear
 from cgrad.core.forward import matmul as forward
-from cgrad.core.arguments import as_tensor, one_axis, whole_number
+from cgrad.core.arguments import as_tensor, cast, one_axis, whole_number
 from cgrad.ops.batching import with_ndim
 from cgrad.ops.define import BILINEAR, define, public
 from cgrad.ops.reduction import _sum
@@ -324,7 +324,7 @@ def vecdot(x, y, axis=-1):
     if x.shape[one_axis("vecdot", axis, x.ndim)] != y.shape[one_axis("vecdot", axis, y.ndim)]:
         raise ValueError(f"vecdot: the lengths along axis {axis} differ; got shapes {tuple(x.shape)} and {tuple(y.shape)}")
     product = x * y
-    return _sum(product, (one_axis("vecdot", axis, product.ndim),) if product.ndim > 1 else None, False)
+    return cast(_sum(product, (one_axis("vecdot", axis, product.ndim),) if product.ndim > 1 else None, False), product.dtype)
 
 
 @public(method=True)

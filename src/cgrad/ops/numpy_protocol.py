@@ -20,13 +20,13 @@ from cgrad.ops.linalg import decompositions, norms, products
 
 #: NumPy functions that are called here with the same arguments (positions may differ), by NumPy's name
 FUNCTIONS = frozenset("""
-    all allclose amax amin any argmax argmin argsort argwhere array_equal astype bincount clip concat concatenate corrcoef
+    all allclose amax amin any argmax argmin argsort argwhere array_equal astype bincount clip concatenate corrcoef
     count_nonzero cov cross cumulative_prod cumulative_sum diag diagflat diagonal diff digitize einsum empty_like expand_dims flatnonzero flip
-    full_like hstack i0 inner interp isclose isin isneginf isposinf kron logspace matrix_transpose max mean meshgrid min
-    moveaxis nan_to_num nanmax nanmean nanmedian nanmin nanprod nanquantile nanstd nansum nanvar nonzero ones_like pad permute_dims prod quantile histogram
-    ravel repeat reshape roll rot90 round searchsorted sinc sort squeeze stack std sum swapaxes take take_along_axis tensordot tile
+    hstack i0 inner interp isclose isin isneginf isposinf kron matrix_transpose max mean meshgrid min
+    moveaxis nan_to_num nanmax nanmean nanmin nanprod nanquantile nanstd nansum nanvar nonzero ones_like pad prod quantile histogram
+    imag ravel real repeat reshape roll rot90 round searchsorted sinc sort squeeze stack std sum swapaxes take take_along_axis tensordot tile
     trapezoid tril triu unique_all unique_counts unique_inverse unique_values unstack var vstack zeros_like atleast_3d
-    dstack hsplit vsplit dsplit nancumsum nancumprod gradient nanargmax nanargmin unwrap broadcast_to linspace
+    dstack hsplit vsplit dsplit nancumsum nancumprod gradient nanargmax nanargmin unwrap broadcast_to
     linalg.cholesky linalg.cond linalg.cross linalg.det linalg.eigh linalg.eigvalsh linalg.inv linalg.lstsq linalg.matmul linalg.matrix_norm
     linalg.matrix_power linalg.matrix_rank linalg.matrix_transpose linalg.multi_dot linalg.outer linalg.pinv linalg.slogdet linalg.solve
     linalg.svdvals linalg.tensordot linalg.tensorinv linalg.tensorsolve linalg.trace linalg.vecdot linalg.vector_norm linalg.diagonal
@@ -285,9 +285,35 @@ def _outer(a, b, out=None):
     return _write("outer", PUBLIC["outer"](as_tensor("outer", a).reshape(-1), as_tensor("outer", b).reshape(-1)), out)
 
 
-@adapter("median")
-def _median(a, axis=None, out=None, overwrite_input=False, keepdims=False):
-    return _write("median", PUBLIC["quantile"](a, 0.5, axis=axis, keepdims=keepdims), out)      # the mean of the two middle ones; ours takes the lower
+def _middle(name, quantile):
+    def median(a, axis=None, out=None, overwrite_input=False, keepdims=False):
+        result = PUBLIC[quantile](a, 0.5, axis=axis, **{"keepdims": True} if keepdims is True else {})
+        return _write(name, result, out)
+    return median
+
+
+adapter("median")(_middle("median", "quantile"))             # the mean of the two middle elements, where ours takes the lower
+adapter("nanmedian")(_middle("nanmedian", "nanquantile"))
+
+
+@adapter("linspace")
+def _linspace(start, stop, num=50, endpoint=True, dtype=None, axis=0, **options):
+    if options.pop("retstep", False) or axis not in (0, -1) or options.pop("device", None) not in (None, "cpu"):
+        raise TypeError("numpy.linspace: retstep= and axis= are not taken for tensors")
+    start, stop = as_tensor("linspace", start), as_tensor("linspace", stop)
+    span = stop - start                          # recorded, which our linspace is not
+    steps = PUBLIC["linspace"](0, 1, num, endpoint=endpoint, dtype=span.dtype if span.is_floating_point() else None)
+    steps = steps.reshape((-1,) + (1,) * span.ndim if axis == 0 else (-1,))
+    start, stop = (x if axis == 0 else x[..., None] for x in (start, stop))
+    result = start * (1 - steps) + stop * steps
+    return result if dtype is None else result.astype(dtype)
+
+
+@adapter("full_like")
+def _full_like(a, fill_value, dtype=None, order="K", subok=True, shape=None, **options):
+    if shape is not None or isinstance(fill_value, Tensor) and (fill_value.requires_grad or fill_value.ndim):
+        raise TypeError("numpy.full_like: shape= and tensors as fill_value are not taken; use np.broadcast_to")
+    return PUBLIC["full_like"](as_tensor("full_like", a), fill_value, dtype=dtype, **options)
 
 
 @adapter("percentile")
@@ -381,6 +407,7 @@ def _svd(a, full_matrices=True, compute_uv=True, hermitian=False):
 
 @adapter("trace")
 def _trace(a, offset=0, axis1=0, axis2=1, dtype=None, out=None):
+    # Over the first two axes, where ours takes the last two.
     return _write("trace", PUBLIC["diagonal"](a, offset, axis1, axis2).sum(-1, dtype=dtype), out)
 
 
@@ -413,4 +440,4 @@ def _rint(x):
 
 @adapter("conjugate")
 def _conjugate(x):
-    return x.clone()
+    return PUBLIC["conj"](x)
