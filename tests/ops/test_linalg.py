@@ -213,6 +213,14 @@ def test_integers_become_the_default_float():
     assert a.grad.dtype == cg.float32 and b.grad.dtype == cg.float64
 
 
+def test_products_of_integers_keep_their_dtype():
+    x = np.array([[200, 100], [3, 4]], np.uint8)
+    for function, reference in ((cg.vecdot, np.vecdot), (cg.matmul, np.matmul), (cg.kron, np.kron)):
+        got, want = function(x, x), reference(x, x)
+        assert got.dtype == want.dtype
+        assert_array_equal(array(got), want)
+
+
 def test_large_triangular_systems_go_by_blocks():
     rng = np.random.default_rng(0)
     n = 201

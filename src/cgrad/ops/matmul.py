@@ -299,6 +299,7 @@ def vecdot(x, y, axis=-1):
     Returns
     -------
     Tensor
+        Of the dtype of the product, integers too.
 
     Raises
     ------
