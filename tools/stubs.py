@@ -86,6 +86,8 @@ EXCEPTIONS = {
     "tensorsolve.axes": "Sequence[_int]", "qr.mode": 'Literal["reduced", "complete", "r"]', "block_diag.xs": "_ArrayLike",
     "multi_dot.xs": "Sequence[_ArrayLike] | _ArrayLike", "chain_matmul.xs": "Sequence[_ArrayLike] | _ArrayLike",
     "multi_dot.more": "_ArrayLike", "chain_matmul.more": "_ArrayLike", "fftshift.axes": "_Axes", "ifftshift.axes": "_Axes",
+    "mvlgamma.p": "_int", "multigammaln.p": "_int", "ldexp.n": "_ArrayLike", "logit.eps": "_Number", "combinations.r": "_int",
+    "combinations.with_replacement": "_bool", "cartesian_prod.tensors": "_ArrayLike",
 }
 RETURNS = {
     **dict.fromkeys(["allclose", "array_equal", "can_cast", "isdtype", "is_grad_enabled", "is_contiguous", "is_floating_point"], "_bool"),
@@ -104,7 +106,7 @@ RETURNS = {
     "__dlpack__": "Any", "__dlpack_device__": "tuple[_int, _int]", "__reduce_ex__": "Any", "__reduce__": "Any", "stride": "_int | tuple[_int, ...]",
     "requires_grad_": "Self", "data_ptr_": "_int", "slogdet": "Slogdet",
     "inv_ex": "InvEx", "lstsq": "Lstsq", "lu": "LU", "lu_factor": "LUFactor", "cholesky_ex": "CholeskyEx",
-    "eigh": "Eigh", "qr": "QR", "svd": "SVD",
+    "eigh": "Eigh", "qr": "QR", "svd": "SVD", "frexp": "Frexp",
 }
 PROPERTIES = {
     "shape": "tuple[_int, ...]", "strides": "tuple[_int, ...]", "ndim": "_int", "size": "_int", "itemsize": "_int", "nbytes": "_int",
@@ -114,7 +116,7 @@ PROPERTIES = {
 WRITABLE = {"requires_grad": "_bool", "grad": "Tensor | None", "data": "Tensor"}
 BUILTINS = "from builtins import bool as _bool, bytes as _bytes, float as _float, int as _int, str as _str"
 REEXPORTS = {   # names of the top level that are defined, with their types, elsewhere
-    "cgrad": ["autograd", "data", "fft", "func", "linalg", "memory", "nn", "optim", "random"],
+    "cgrad": ["autograd", "data", "fft", "func", "linalg", "memory", "nn", "optim", "random", "special"],
     "cgrad.autograd.mode": ["enable_grad", "no_grad", "set_grad_enabled"],
     "cgrad.core.dtype": ["DType as dtype"],
     "cgrad.core.tensor": ["Tensor"],
@@ -122,7 +124,7 @@ REEXPORTS = {   # names of the top level that are defined, with their types, els
     "cgrad.ops.op": ["Op"],
     "cgrad.ops.random": ["Generator"],
 }
-MODULES = [cg.linalg, cg.fft]      # modules of functions whose stubs are written here
+MODULES = [cg.linalg, cg.fft, cg.special]      # modules of functions whose stubs are written here
 BINARY = ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", "rshift"]
 HIDDEN = {"kernels", "core", "ops", "config", "tree", "printing"}     # modules that hold public names but are none
 
@@ -203,7 +205,7 @@ def tensor_stub():
         "from typing import Any, Literal, Self, SupportsIndex, TypeAlias, overload", "", "import numpy as np",
         "from typing_extensions import disjoint_base", "",
         "from cgrad.core.dtype import DType", "from cgrad.core.tape import Node", "from cgrad.ops.random import Generator",
-        "from cgrad.ops.results import Extremes, Selection, Slogdet", "",
+        "from cgrad.ops.results import Extremes, Frexp, Selection, Slogdet", "",
         ALIASES, "@disjoint_base", "class Tensor:",
     ]
     for name, text in sorted(PROPERTIES.items()):
@@ -254,7 +256,7 @@ def top_stub():
         lines.append(f"from {module} import " + ", ".join(n if " as " in n else f"{n} as {n}" for n in names))
     lines += ["from cgrad.core.dtype import DType", "from cgrad.core.tensor import " + ", ".join(ALIAS_NAMES),
               "from cgrad.ops.namespace import FloatInfo, IntInfo",
-              "from cgrad.ops.results import Extremes, Histogram, Selection, Slogdet, UniqueAll, UniqueCounts, UniqueInverse", "",
+              "from cgrad.ops.results import Extremes, Frexp, Histogram, Selection, Slogdet, UniqueAll, UniqueCounts, UniqueInverse", "",
               '_T = TypeVar("_T")', "",
               "__version__: _str", "__array_api_version__: _str", ""]
     done = {n.split(" as ")[-1] for names in REEXPORTS.values() for n in names} | HIDDEN

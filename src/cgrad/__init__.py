@@ -1,6 +1,6 @@
 """cgrad: define-by-run automatic differentiation for the CPU.
 
-The public names, by topic: dtypes; Tensor and the operations on it (from the table in cgrad.ops; `linalg`, `fft`); derivatives (`autograd`, `func`,
+The public names, by topic: dtypes; Tensor and the operations on it (from the table in cgrad.ops; `linalg`, `fft`, `special`); derivatives (`autograd`, `func`,
 `checkpoint`, `Op`); networks (`nn`, `optim`, `data`); the process (`memory`, threads, `show_config`).
 """
 
@@ -30,7 +30,7 @@ int = int32
 newaxis = None
 __array_api_version__ = "2024.12"
 
-_LAZY = ("nn", "optim", "data", "fft")
+_LAZY = ("nn", "optim", "data", "fft", "special")
 
 
 def __getattr__(name):

@@ -35,6 +35,13 @@ EXACT = {     # the function in mpmath
     "erf": mpmath.erf, "erfc": mpmath.erfc, "power": mpmath.power, "hypot": mpmath.hypot, "atan2": mpmath.atan2,
     "logaddexp": lambda x, y: mpmath.log(mpmath.exp(x) + mpmath.exp(y)), "divide": lambda x, y: x / y,
     "addcmul": lambda x, y, z: x + y * z,
+    "lgamma": mpmath.loggamma, "digamma": mpmath.digamma, "i0": lambda x: mpmath.besseli(0, x), "i1": lambda x: mpmath.besseli(1, x),
+    "i0e": lambda x: mpmath.exp(-abs(x)) * mpmath.besseli(0, x), "i1e": lambda x: mpmath.exp(-abs(x)) * mpmath.besseli(1, x),
+    "erfinv": mpmath.erfinv, "erfcx": lambda x: mpmath.exp(x * x) * mpmath.erfc(x), "ndtr": lambda x: mpmath.erfc(-x / mpmath.sqrt(2)) / 2,
+    "log_ndtr": lambda x: mpmath.log1p(-mpmath.erfc(x / mpmath.sqrt(2)) / 2) if x > 0 else mpmath.log(mpmath.erfc(-x / mpmath.sqrt(2)) / 2),
+    "ndtri": lambda x: mpmath.sqrt(2) * mpmath.erfinv(2 * x - 1), "entr": lambda x: -x * mpmath.log(x), "logit": lambda x: mpmath.log(x / (1 - x)),
+    "xlogy": lambda x, y: x * mpmath.log(y), "xlog1py": lambda x, y: x * mpmath.log1p(y),
+    "exponent": lambda x: mpmath.mpf(mpmath.frexp(x)[1]),
 }
 GRADIENTS = {     # (g, saved values) -> gradient; within a few ulp of the largest term
     "tanh_backward": lambda g, out: g * (1 - out * out), "sigmoid_backward": lambda g, out: g * out * (1 - out),
@@ -48,7 +55,7 @@ GRADIENTS = {     # (g, saved values) -> gradient; within a few ulp of the large
     "power_backward_x": lambda g, x, y: np.where(y == 0, 0, g * y * np.power(x, y - 1)),
 }
 COVERED_BY_NUMPY = {name for name in NAMES if isinstance(getattr(np, NUMPY.get(name, name), None), np.ufunc)}
-COVERED_ELSEWHERE = {"relu", "where", "clip", "lerp"}
+COVERED_ELSEWHERE = {"zeta", "relu", "where", "clip", "lerp"}
 
 
 def s(x):
@@ -111,6 +118,23 @@ def points(name, dtype):
     if name == "atan2":
         y = np.concatenate([ordinary, tiny, -tiny, whole, 1e-3 * edge, np.repeat(edge, 6)])
         return y, np.concatenate([ordinary[::-1], tiny[::-1], -ordinary, whole * rng.uniform(-3, 3, n), ordinary[:6], np.tile(edge, 6)])
+    if name in ("lgamma", "digamma"):
+        return (np.concatenate([np.abs(ordinary), tiny, 1 + tiny, 3 * tiny, 16 + tiny, 10.0 ** rng.uniform(1, 36, n)]),)
+    if name in ("i0", "i1", "i0e", "i1e"):
+        return (np.concatenate([ordinary, tiny, -tiny, 8 + 0.1 * tiny, rng.uniform(8, 80 if dtype == np.float32 else 700, n)]),)
+    if name in ("erfinv", "ndtri", "logit"):
+        x = np.concatenate([0.999 * tiny, rng.uniform(0, 1, 2 * n), 0.25 + 0.1 * tiny, 0.75 - 0.1 * tiny, 1 - tiny / 3])
+        return (np.concatenate([x, -x]) if name == "erfinv" else x[(x != 0.5) & (x < 0.999999)],)
+    if name == "erfcx":
+        return (np.concatenate([ordinary, tiny, -tiny, rng.uniform(-9 if dtype == np.float32 else -26, 40, 2 * n), 27 + tiny, whole[whole < 1e30]]),)
+    if name in ("ndtr", "log_ndtr"):
+        return (np.concatenate([ordinary, tiny, -tiny, rng.uniform(-12 if dtype == np.float32 else -37, 12, 2 * n), 0.7 + 0.01 * tiny]),)
+    if name == "entr":
+        return (np.concatenate([np.abs(ordinary), tiny, 1 + 1e-2 * tiny, 1 - 1e-2 * tiny]),)
+    if name in ("xlogy", "xlog1py"):
+        return np.concatenate([ordinary, tiny]), np.abs(np.concatenate([tiny, ordinary[::-1]]))
+    if name == "exponent":
+        return (np.concatenate([ordinary, whole, edge]),)
     if name == "divide":
         return np.concatenate([ordinary, tiny]), np.concatenate([ordinary[::-1], tiny[::-1]])
     if name == "addcmul":
@@ -200,6 +224,14 @@ def test_special_values_of_unary_kernels(name, dtype):
     ("gelu", {-math.inf: 0, math.inf: math.inf, 0: 0, -1e30: 0}), ("gelu_tanh", {-math.inf: 0, math.inf: math.inf, 0: 0, -1e30: 0, 1e30: 1e30}),
     ("silu", {-math.inf: 0, math.inf: math.inf, 0: 0, -1e30: 0, 1e30: 1e30}), ("erf", {-math.inf: -1, math.inf: 1, -0.0: -0.0}),
     ("erfc", {-math.inf: 2, math.inf: 0, 0: 1}), ("rsqrt", {0: math.inf, math.inf: 0}),
+    ("lgamma", {-0.0: math.inf, -3: math.inf, math.inf: math.inf, -math.inf: math.inf, 1: 0, 2: 0, -1e30: math.inf}),
+    ("digamma", {0: -math.inf}), ("digamma", {-0.0: math.inf, -3: math.nan, math.inf: math.inf, -math.inf: math.nan}),
+    ("i0", {0: 1, math.inf: math.inf, -math.inf: math.inf, 1e30: math.inf}), ("i0e", {0: 1, math.inf: 0, -math.inf: 0}),
+    ("i1", {-0.0: -0.0, math.inf: math.inf, -math.inf: -math.inf}), ("i1e", {-0.0: -0.0, math.inf: 0, -math.inf: -0.0}),
+    ("erfinv", {-0.0: -0.0, 1: math.inf, -1: -math.inf, 1.5: math.nan, -math.inf: math.nan}), ("erfcx", {0: 1, math.inf: 0, -math.inf: math.inf}),
+    ("ndtr", {-math.inf: 0, math.inf: 1, 0: 0.5}), ("log_ndtr", {-math.inf: -math.inf, math.inf: 0}),
+    ("ndtri", {0: -math.inf, 1: math.inf, 0.5: 0, -0.5: math.nan, 1.5: math.nan}), ("entr", {0: 0, 1: 0, -1: -math.inf, math.inf: -math.inf}),
+    ("logit", {0: -math.inf, 1: math.inf, 0.5: 0, -1: math.nan, 2: math.nan}),
 ])
 def test_special_values_of_activations(name, at, dtype):
     x = np.array([*at, math.nan], dtype)
@@ -238,6 +270,29 @@ def test_division_of_floats_follows_python(dtype):
             with np.errstate(all="ignore"):
                 assert same(run("remainder", x, y, isa=isa), np.remainder(x, y))
                 np.testing.assert_allclose(run("floor_divide", x, y, isa=isa), np.floor_divide(x, y), rtol=2e-7)
+
+
+@pytest.mark.parametrize("order", [2, 3, 4, 2.5, 12, 60])
+def test_zeta(order):
+    """Hurwitz' zeta function; for negative arguments it is what a derivative of digamma makes of it."""
+    rng = np.random.default_rng(3)
+    q = np.concatenate([rng.uniform(0.01, 30, 30), 10.0 ** rng.uniform(-3, 6 if order < 20 else 1.5, 20)])      # mpmath errs for large both
+    with mpmath.workdps(60):
+        want = np.array([float(mpmath.zeta(order, mpmath.mpf(float(v)))) for v in q])
+    if order == int(order):
+        q = np.concatenate([q, -np.arange(0.25, 12, 1)])
+        want = np.concatenate([want, [float((-1)**order * mpmath.polygamma(order - 1, float(v)) / mpmath.factorial(order - 1)) for v in q[50:]]])
+    for dtype in FLOATS:
+        x = q.astype(dtype)
+        with np.errstate(over="ignore"):
+            got, expected = run("zeta", np.full_like(x, order), x), want.astype(dtype)
+        rtol = 2e-15 if dtype == np.float64 else 1e-6 * order
+        finite = np.isfinite(expected)
+        np.testing.assert_allclose(got[finite], expected[finite], rtol=rtol, atol=0)
+        assert np.isinf(got[~finite]).all()
+    special = np.array([[1.0, 2.0, np.inf], [0.5, 2.0, np.nan], [2.0, 0.0, np.inf], [2.0, -3.0, np.inf], [2.5, -0.5, np.nan], [2.0, np.inf, 0.0],
+                        [np.nan, 1.0, np.nan], [2.0, np.nan, np.nan], [2.0, -1e300, np.inf]])
+    np.testing.assert_array_equal(run("zeta", np.ascontiguousarray(special[:, 0]), np.ascontiguousarray(special[:, 1])), special[:, 2])
 
 
 @pytest.mark.parametrize("dtype", [np.bool_, *INTS])

@@ -3,6 +3,7 @@
 test_ops.py drives everything from here: values, gradients, forward mode, second order, layouts, dtypes, special values.  To add an
 operation, add a row; a test fails for a public operation without one.
 """
+import itertools
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -170,6 +171,41 @@ row("round", np.round, [Sample(Draw((3,), 1.26, 1.34), 1), Sample(Draw((3,), 113
 unary("frac", lambda x: x - np.trunc(x), 1.1, 1.9)
 unary("deg2rad", np.deg2rad, -180, 180)
 unary("rad2deg", np.rad2deg)
+
+# ------------------------------------------------------------------------------------------------------ special functions
+unary("lgamma", sp.gammaln, 0.3, 4.0, special=[((0.0,), INF, None), ((-2.0,), INF, None), ((1.0,), 0.0, (-np.euler_gamma,)), ((INF,), INF, None)])
+unary("lgamma", sp.gammaln, -2.8, -2.2)
+unary("digamma", sp.digamma, 0.3, 4.0, special=[((0.0,), -INF, (INF,)), ((1.0,), -np.euler_gamma, (np.pi ** 2 / 6,))])
+unary("digamma", sp.digamma, -2.8, -2.2)
+row("polygamma", sp.polygamma, [Sample(n, Draw((2, 3), 0.4, 3.0)) for n in (0, 1, 2, 5)] + [Sample(2, Draw((3,), 10.0, 40.0))])
+row("mvlgamma", lambda x, p: np.vectorize(lambda v: sp.multigammaln(v, p))(x), [Sample(Draw((2, 3), 1.6, 4.0), p) for p in (1, 2, 4)])
+row("zeta", sp.zeta, [Sample(2.5, Draw((2, 3), 0.4, 3.0)), Sample(np.array([[1.5], [4.0]]), Draw((3,), 0.4, 30.0))], function=cg.special.zeta, own_dtype=True)
+for _name in ("i0", "i0e", "i1", "i1e"):
+    _even = _name[1] == "0"
+    unary(_name, getattr(sp, _name), -3.0, 3.0, kinks=(0,) if _name[-1] == "e" else (), function=getattr(cg.special, _name),
+          special=[((0.0,), float(_even), (0.0 if _even else 0.5,)), ((30.0,), getattr(sp, _name)(30.0), None)])
+unary("erfinv", sp.erfinv, -0.9, 0.9, special=[((1.0,), INF, (INF,)), ((1.5,), NAN, None), ((-0.0,), -0.0, (np.sqrt(np.pi) / 2,))])
+unary("erfcx", sp.erfcx, function=cg.special.erfcx, special=[((INF,), 0.0, None), ((-30.0,), INF, None)])
+unary("ndtr", sp.ndtr, function=cg.special.ndtr, special=[((INF,), 1.0, (0.0,)), ((-INF,), 0.0, (0.0,))])
+unary("ndtri", sp.ndtri, 0.1, 0.9, function=cg.special.ndtri, special=[((0.0,), -INF, (INF,)), ((1.0,), INF, (INF,)), ((0.5,), 0.0, (np.sqrt(2 * np.pi),))])
+unary("log_ndtr", sp.log_ndtr, -3.0, 3.0, function=cg.special.log_ndtr, special=[((-100.0,), sp.log_ndtr(-100.0), (100.00999800099926,)), ((50.0,), 0.0, (0.0,))])
+unary("entr", sp.entr, 0.2, 2.0, function=cg.special.entr, special=[((0.0,), 0.0, (INF,)), ((-1.0,), -INF, None)])
+binary("xlogy", sp.xlogy, y=(0.3, 2.0), integers=(),
+       special=[((0.0, 0.0), 0.0, (0.0, 0.0)), ((0.0, NAN), NAN, None), ((0.0, 2.0), 0.0, (np.log(2), 0.0)), ((0.0, INF), 0.0, (INF, 0.0))])
+binary("xlog1py", sp.xlog1py, y=(-0.6, 2.0), integers=(), function=cg.special.xlog1py,
+       special=[((0.0, -1.0), 0.0, (0.0, 0.0)), ((0.0, NAN), NAN, None), ((2.0, 1e-20), 2e-20, (1e-20, 2.0))])
+row("logit", lambda x, eps=None: sp.logit(x if eps is None else np.clip(x, eps, 1 - eps)),
+    [Sample(Draw((2, 3), 0.1, 0.9)), Sample(Draw((4,), 0.01, 0.99, kinks=(0.2, 0.8)), eps=0.2), Sample(Draw((), 0.1, 0.9))],
+    special=[((0.0,), -INF, (INF,)), ((1.0,), INF, (INF,)), ((0.5,), 0.0, (4.0,)), ((2.0,), NAN, None)])
+binary("logaddexp2", np.logaddexp2, integers=(), special=[((-INF, -INF), -INF, (0.0, 0.0)), ((2000.0, 2000.0), 2001.0, (0.5, 0.5))])
+unary("sinc", np.sinc, -3.0, 3.0, special=[((0.0,), 1.0, (0.0,))], tolerance=10)
+binary("heaviside", np.heaviside, x=(0.5, 2.0), second=False, integers=("int32", "int64"),
+       special=[((0.0, 3.0), 3.0, (0.0, 1.0)), ((-1.0, 3.0), 0.0, (0.0, 0.0)), ((NAN, 1.0), NAN, None)])
+row("ldexp", np.ldexp, [Sample(Draw((2, 3)), np.array([1, -2, 5])), Sample(Draw((3,)), 2)])
+row("frexp", np.frexp, [Sample(Draw((2, 3), 0.55, 0.95)), Sample(Draw((3,), 17.0, 30.0))], own_dtype=True, second=False)
+binary("nextafter", lambda x, y: x + np.sign(y - x) * np.spacing(x), x=(0.6, 0.9), y=(1.0, 2.0), second=False, numbers=False, integers=())
+for _name in ("gcd", "lcm"):
+    row(_name, getattr(np, _name), [Sample(np.array([12, -9, 0, 7]), np.array([[18], [0], [6]])), Sample(np.array([5, 6]), 4)], differentiable=False)
 
 # ------------------------------------------------------------------------------------------------------------ activations
 unary("sigmoid", sp.expit, special=[((-1000.0,), 0.0, (0.0,)), ((1000.0,), 1.0, (0.0,))])
@@ -835,6 +871,12 @@ for _name in ("fftshift", "ifftshift"):
 for _name in ("fftfreq", "rfftfreq"):
     row("fft." + _name, getattr(np.fft, _name), [Sample(n, d) for n in (1, 2, 5, 8) for d in (1.0, 0.1)], differentiable=False,
         function=lambda n, d, name=_name: getattr(cg.fft, name)(n, d, dtype="float64"))
+
+row("cartesian_prod", lambda *xs: np.stack([g.ravel() for g in np.meshgrid(*xs, indexing="ij")], 1) if len(xs) > 1 else xs[0],
+    [Sample(Draw((2,)), Draw((3,))), Sample(Draw((2,)), Draw((1,)), Draw((3,))), Sample(Draw((4,))), Sample(Draw((0,)), Draw((2,)))])
+row("combinations", lambda x, r=2, with_replacement=False: x[np.array(list((itertools.combinations_with_replacement if with_replacement else
+                                                                            itertools.combinations)(range(x.size), r)), int).reshape(-1, r)],
+    [Sample(Draw((4,))), Sample(Draw((3,)), 2, with_replacement=True), Sample(Draw((4,)), 3), Sample(Draw((2,)), 3)])
 
 # ------------------------------------------------------------------------------- other families below
 

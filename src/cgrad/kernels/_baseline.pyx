@@ -11,6 +11,7 @@ include "transcendental.pxi"
 include "inverse.pxi"
 include "activations.pxi"
 include "elementwise.pxi"
+include "special.pxi"
 include "reduce.pxi"
 include "matmul.pxi"
 include "rows.pxi"
@@ -20,6 +21,7 @@ include "loss.pxi"
 cdef KernelTable kernels
 kernels.isa = b"baseline"
 register_elementwise(&kernels)
+register_special(&kernels)
 register_reduce(&kernels)
 register_matmul(&kernels)
 register_rows(&kernels)

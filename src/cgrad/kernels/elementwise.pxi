@@ -3,7 +3,7 @@
 Owns: the one-axis loops (`loop_t`) of all elementwise kernels and casts.  Included by the ISA shells after the formulas.
 Rules: no GIL, no allocation, any strides; a result may coincide with an input.  To add a kernel: a formula, a loop line
 through the map that fits, a line in one of the `enter_` functions below.
-Read next: iterate.pyx, which walks the other axes and splits the work over threads.
+Read next: special.pxi, more formulas; iterate.pyx, which walks the other axes and splits the work over threads.
 """
 from libc.string cimport strcmp
 

@@ -18,6 +18,13 @@ class Extremes(NamedTuple):
     max: Tensor
 
 
+class Frexp(NamedTuple):
+    """Mantissas and exponents."""
+
+    mantissa: Tensor
+    exponent: Tensor
+
+
 class Histogram(NamedTuple):
     """Counts in intervals, and the edges of these."""
 

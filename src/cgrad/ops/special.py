@@ -1,0 +1,581 @@
+"""Special functions: gamma, zeta, Bessel, the normal distribution; and what else is computed from one or two numbers now and then.
+
+Those that only `cgrad.special` names are not public here.  A rule's parameter names say what the tape keeps (see define.py).
+The formulas of the kernels are in kernels/special.pxi.  Next: activation.py.
+"""
+import math
+
+from cgrad.core.arguments import as_floating, as_tensor, whole_number
+from cgrad.ops import compare, elementwise
+from cgrad.ops.arithmetic import logaddexp, sign
+from cgrad.ops.creation import full_like, zeros_like
+from cgrad.ops.define import ELEMENTWISE, NONDIFF, define, public
+from cgrad.ops.elementwise import exp
+from cgrad.ops.results import Frexp
+
+# -------------------------------------------------------------------------------------------- gamma and zeta functions
+lgamma = define(
+    "lgamma", vjp=lambda g, x: g * digamma(x), kind=ELEMENTWISE, result="float",
+    doc="""Logarithm of the absolute value of the gamma function, elementwise.
+
+    Notes
+    -----
+    Infinite at 0, -1, -2, ...  Gradient: ``g * digamma(x)``.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.lgamma(cg.tensor([0.5, 5.0]))
+    tensor([0.5724, 3.1781])
+    """)
+
+digamma = define(
+    "digamma", vjp=lambda g, x: g * zeta(2, x), kind=ELEMENTWISE, result="float",
+    doc="""Logarithmic derivative of the gamma function, elementwise.
+
+    Notes
+    -----
+    Minus infinity at 0 (plus infinity at -0), NaN at -1, -2, ...  Gradient: ``g * polygamma(1, x)``.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.digamma(cg.tensor([0.5, 1.0, 5.0]))
+    tensor([-1.9635, -0.5772,  1.5061])
+    """)
+
+def _no_exponent_gradient(g):
+    raise NotImplementedError("zeta: there is no gradient in the exponent x; detach() it")
+
+zeta = define(
+    "zeta", vjp=(_no_exponent_gradient, lambda g, x, y: -g * (x * zeta(x + 1, y))), kind=ELEMENTWISE, result="float", public=False,
+    doc="""Hurwitz zeta function, elementwise: the sum of ``(y + k) ** -x`` over k = 0, 1, ...
+
+    Notes
+    -----
+    Infinite at ``x = 1`` and ``y = 0, -1, ...``, NaN for ``x < 1`` and where a power of a negative number is none.
+    Gradient in `y`: ``-g * x * zeta(x + 1, y)``; none in `x` (NotImplementedError).
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.special.zeta(cg.tensor([2.0, 3.0]), 1.0)
+    tensor([1.6449, 1.2021])
+    """)
+
+
+@public(method=False)
+def polygamma(n, x):
+    """The derivative of order `n` of `digamma`, elementwise.
+
+    Parameters
+    ----------
+    n : int
+        Not negative.
+    x : Tensor
+
+    Returns
+    -------
+    Tensor
+        Integers give the default float.
+
+    Raises
+    ------
+    ValueError
+        If `n` is negative.
+
+    Notes
+    -----
+    ``(-1)**(n + 1) * n! * zeta(n + 1, x)``.  Gradient: ``g * polygamma(n + 1, x)``.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.polygamma(1, cg.tensor([0.5, 1.0]))
+    tensor([4.9348, 1.6449])
+    """
+    n = whole_number("polygamma", "the order n", n)
+    if n < 0:
+        raise ValueError(f"polygamma: the order n cannot be negative, got {n}")
+    if n == 0:
+        return digamma(x)
+    factorial = float(math.factorial(n)) if n <= 170 else math.inf
+    return zeta(n + 1, as_floating("polygamma", x)) * (factorial if n % 2 else -factorial)
+
+
+@public(method=True)
+def mvlgamma(x, p):
+    """Logarithm of the multivariate gamma function of dimension `p`, elementwise.
+
+    Parameters
+    ----------
+    x : Tensor
+        Above ``(p - 1) / 2`` for the usual meaning.
+    p : int
+        At least 1.
+
+    Returns
+    -------
+    Tensor
+        Integers give the default float.
+
+    Raises
+    ------
+    ValueError
+        If `p` is less than 1.
+
+    Notes
+    -----
+    ``p * (p - 1) / 4 * log(pi)`` plus the sum of ``lgamma(x - j / 2)`` over j = 0, ..., p - 1.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.mvlgamma(cg.tensor([2.0, 3.0]), 2)
+    tensor([0.4516, 1.5502])
+    """
+    p = whole_number("mvlgamma", "the dimension p", p)
+    if p < 1:
+        raise ValueError(f"mvlgamma: the dimension p must be at least 1, got {p}")
+    x = as_floating("mvlgamma", x)
+    total = lgamma(x)
+    for j in range(1, p):
+        total = total + lgamma(x - j / 2)
+    return total + p * (p - 1) / 4 * math.log(math.pi) if p > 1 else total
+
+# ------------------------------------------------------------------------------------------- modified Bessel functions
+def _near_zero(x, bound, series, other):
+    """`series` of x**2 where ``|x| < bound``, else `other` of x: quotients whose derivatives at 0 exist but cannot be computed as written."""
+    near = abs(x) < bound
+    return compare.where(near, series(compare.where(near, x * x, 0)), other(compare.where(near, 1, x)))
+
+
+def _i1_series(z):
+    """i1(x) / x as a function of z = x**2 < 0.0004."""
+    return 0.5 + z * (1 / 16 + z * (1 / 384 + z / 18432))
+
+
+def _i1_over_x(x, out):
+    return _near_zero(x, 0.02, _i1_series, lambda safe: out / safe)
+
+
+def _i1e_over_x(x, out):
+    near = abs(x) < 0.02
+    return compare.where(near, _i1_series(compare.where(near, x * x, 0)) * exp(-abs(x)), out / compare.where(near, 1, x))
+
+i0 = define(
+    "i0", vjp=lambda g, x: g * i1(x), kind=ELEMENTWISE, result="float",
+    doc="""Modified Bessel function of the first kind of order 0, elementwise.
+
+    Notes
+    -----
+    Gradient: ``g * i1(x)``.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.i0(cg.tensor([0.0, 1.0]))
+    tensor([1.0000, 1.2661])
+    """)
+
+i0e = define(
+    "i0e", vjp=lambda g, x, out: g * (i1e(x) - sign(x) * out), kind=ELEMENTWISE, result="float", public=False,
+    doc="""Modified Bessel function of order 0 without its growth, elementwise: ``exp(-|x|) * i0(x)``.
+
+    Notes
+    -----
+    Gradient: ``g * (i1e(x) - sign(x) * out)``, 0 at 0.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.special.i0e(cg.tensor([0.0, 1.0, 1000.0]))
+    tensor([1.0000, 0.4658, 0.0126])
+    """)
+
+i1 = define(
+    "i1", vjp=lambda g, x, out: g * (i0(x) - _i1_over_x(x, out)), kind=ELEMENTWISE, result="float", public=False,
+    doc="""Modified Bessel function of the first kind of order 1, elementwise.
+
+    Notes
+    -----
+    Gradient: ``g * (i0(x) - i1(x) / x)``, ``g / 2`` at 0.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.special.i1(cg.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.5652])
+    """)
+
+i1e = define(
+    "i1e", vjp=lambda g, x, out: g * (i0e(x) - out * sign(x) - _i1e_over_x(x, out)), kind=ELEMENTWISE, result="float", public=False,
+    doc="""Modified Bessel function of order 1 without its growth, elementwise: ``exp(-|x|) * i1(x)``.
+
+    Notes
+    -----
+    Gradient: ``g * (i0e(x) - sign(x) * out - out / x)``, ``g / 2`` at 0.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.special.i1e(cg.tensor([0.0, 1.0, 1000.0]))
+    tensor([0.0000, 0.2079, 0.0126])
+    """)
+
+# ------------------------------------------------------------------------------------- relatives of the error function
+erfinv = define(
+    "erfinv", vjp=lambda g, out: g * (exp(out * out) * (math.sqrt(math.pi) / 2)), kind=ELEMENTWISE, result="float",
+    doc="""Inverse of the error function, elementwise.
+
+    Notes
+    -----
+    Infinite at -1 and 1, NaN beyond.  Gradient: ``g * sqrt(pi) / 2 * exp(out**2)``.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.erfinv(cg.tensor([0.0, 0.5, -1.0]))
+    tensor([0.0000, 0.4769,   -inf])
+    """)
+
+erfcx = define(
+    "erfcx", vjp=lambda g, x, out: g * (x * out * 2 - 2 / math.sqrt(math.pi)), kind=ELEMENTWISE, result="float", public=False,
+    doc="""Complementary error function without its decay, elementwise: ``exp(x**2) * erfc(x)``.
+
+    Notes
+    -----
+    Gradient: ``g * (2 * x * out - 2 / sqrt(pi))``.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.special.erfcx(cg.tensor([0.0, 1.0, 100.0]))
+    tensor([1.0000, 0.4276, 0.0056])
+    """)
+
+ndtr = define(
+    "ndtr", vjp=lambda g, x: g * (exp(x * x * -0.5) / math.sqrt(2 * math.pi)), kind=ELEMENTWISE, result="float", public=False,
+    doc="""Standard normal distribution function, elementwise: the probability of being below `x`.
+
+    Notes
+    -----
+    ``erfc(-x / sqrt(2)) / 2``, with all digits in the tail.  Gradient: ``g * exp(-x**2 / 2) / sqrt(2 * pi)``.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.special.ndtr(cg.tensor([0.0, 1.0]))
+    tensor([0.5000, 0.8413])
+    """)
+
+ndtri = define(
+    "ndtri", vjp=lambda g, out: g * (exp(out * out * 0.5) * math.sqrt(2 * math.pi)), kind=ELEMENTWISE, result="float", public=False,
+    doc="""Quantile of the standard normal distribution, elementwise: the inverse of `ndtr`.
+
+    Notes
+    -----
+    Infinite at 0 and 1, NaN outside.  Gradient: ``g * sqrt(2 * pi) * exp(out**2 / 2)``.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.special.ndtri(cg.tensor([0.5, 0.975]))
+    tensor([0.0000, 1.9600])
+    """)
+
+def _log_ndtr_slope(x):
+    """Density over distribution function: on the left as a reciprocal of erfcx, which neither underflows nor cancels."""
+    below = compare.where(x < 0, x, 0)
+    above = compare.where(x < 0, 0, x)
+    return compare.where(x < 0, math.sqrt(2 / math.pi) / erfcx(below * -math.sqrt(0.5)),
+                         exp(above * above * -0.5) / math.sqrt(2 * math.pi) / ndtr(above))
+
+log_ndtr = define(
+    "log_ndtr", vjp=lambda g, x: g * _log_ndtr_slope(x), kind=ELEMENTWISE, result="float", public=False,
+    doc="""Logarithm of the standard normal distribution function, elementwise.
+
+    Notes
+    -----
+    No underflow: -5005.5 at -100.  Gradient: ``g * exp(-x**2 / 2) / sqrt(2 * pi) / ndtr(x)``.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.special.log_ndtr(cg.tensor([0.0, -100.0]))
+    tensor([-6.9315e-01, -5.0055e+03])
+    """)
+
+# ----------------------------------------------------------------------------------------------------- with logarithms
+entr = define(
+    "entr", vjp=lambda g, x: -g * (elementwise.log(x) + 1), kind=ELEMENTWISE, result="float", public=False,
+    doc="""Summand of an entropy, elementwise: ``-x * log(x)``.
+
+    Notes
+    -----
+    0 at 0, minus infinity for negative numbers.  Gradient: ``-g * (log(x) + 1)``, infinite at 0.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.special.entr(cg.tensor([0.0, 0.5, 1.0]))
+    tensor([ 0.0000,  0.3466, -0.0000])
+    """)
+
+def _where_pole(g, x, y, pole, value):
+    """y, with `value` in place of what gives no gradient: ``x = 0`` at the pole and beyond."""
+    y = full_like(g, y) if isinstance(y, (int, float)) else y
+    return compare.where(compare.logical_and(x == 0, y <= pole), value, y)
+
+xlogy = define(
+    "xlogy", vjp=(lambda g, x, y: g * elementwise.log(_where_pole(g, x, y, 0, 1)), lambda g, x, y: g * (x / _where_pole(g, x, y, 0, 1))),
+    kind=ELEMENTWISE, result="float",
+    doc="""``x * log(y)``, elementwise, and 0 where ``x = 0``, whatever `y`, unless NaN.
+
+    Notes
+    -----
+    Gradient: ``g * log(y)`` and ``g * x / y``; 0 where ``x = 0`` and ``y <= 0``.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.xlogy(cg.tensor([0.0, 2.0]), cg.tensor([0.0, 3.0]))
+    tensor([0.0000, 2.1972])
+    """)
+
+xlog1py = define(
+    "xlog1py",
+    vjp=(lambda g, x, y: g * elementwise.log1p(_where_pole(g, x, y, -1, 0)), lambda g, x, y: g * (x / (_where_pole(g, x, y, -1, 0) + 1))),
+    kind=ELEMENTWISE, result="float", public=False,
+    doc="""``x * log(1 + y)``, elementwise, and 0 where ``x = 0``, whatever `y`, unless NaN.
+
+    Notes
+    -----
+    Gradient: ``g * log(1 + y)`` and ``g * x / (1 + y)``; 0 where ``x = 0`` and ``y <= -1``.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.special.xlog1py(cg.tensor([0.0, 2.0]), cg.tensor([-1.0, 2.0]))
+    tensor([0.0000, 2.1972])
+    """)
+
+_logit = define("logit", vjp=lambda g, x: g / (x * (1 - x)), kind=ELEMENTWISE, result="float", public=False)
+
+
+@public(method=True)
+def logit(x, eps=None):
+    """Logarithm of the odds, elementwise: ``log(x / (1 - x))``, the inverse of `sigmoid`.
+
+    Parameters
+    ----------
+    x : Tensor
+    eps : float, optional
+        `x` is first held between `eps` and ``1 - eps``.
+
+    Returns
+    -------
+    Tensor
+        Integers give the default float.
+
+    Notes
+    -----
+    Infinite at 0 and 1, NaN outside.  Gradient: ``g / (x * (1 - x))``, with `eps` 0 outside of ``[eps, 1 - eps]``.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.logit(cg.tensor([0.5, 0.9]))
+    tensor([0.0000, 2.1972])
+    """
+    return _logit(x) if eps is None else _logit(compare.clip(as_floating("logit", x), eps, 1 - eps))
+
+
+@public(method=True)
+def logaddexp2(x, y):
+    """Logarithm to base 2 of a sum of powers of two, elementwise: ``log2(2**x + 2**y)`` without overflow.
+
+    Parameters
+    ----------
+    x, y : Tensor or number
+        Their shapes broadcast.
+
+    Returns
+    -------
+    Tensor
+        Integers give the default float.
+
+    Notes
+    -----
+    Gradient: ``g * 2**(x - out)`` and ``g * 2**(y - out)``.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.logaddexp2(cg.tensor([0.0, 3.0]), cg.tensor([0.0, 3.0]))
+    tensor([1., 4.])
+    """
+    x, y = (v if isinstance(v, (int, float)) else as_tensor("logaddexp2", v) for v in (x, y))
+    return logaddexp(x * math.log(2), y * math.log(2)) / math.log(2)
+
+
+@public(method=True)
+def sinc(x):
+    """Normalised cardinal sine, elementwise: ``sin(pi * x) / (pi * x)``, and 1 at 0.
+
+    Parameters
+    ----------
+    x : Tensor
+
+    Returns
+    -------
+    Tensor
+        Integers give the default float.
+
+    Notes
+    -----
+    Gradient: ``g * (cos(pi * x) - out) / x``, 0 at 0.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.sinc(cg.tensor([0.0, 0.5]))
+    tensor([1.0000, 0.6366])
+    """
+    return _near_zero(as_floating("sinc", x) * math.pi, 0.05, lambda z: 1 - z * (1 / 6 - z * (1 / 120 - z / 5040)), lambda safe: elementwise.sin(safe) / safe)
+
+# ------------------------------------------------------------------------------------------ steps, bits, whole numbers
+@public(method=True)
+def heaviside(x, y):
+    """Step function, elementwise: 0 for negative `x`, 1 for positive `x`, `y` where ``x = 0``.
+
+    Parameters
+    ----------
+    x, y : Tensor or number
+        Their shapes broadcast.
+
+    Returns
+    -------
+    Tensor
+
+    Notes
+    -----
+    NaN stays NaN.  Gradient: 0 in `x`; ``g`` in `y` where ``x = 0``.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.heaviside(cg.tensor([-1.5, 0.0, 2.0]), 0.5)
+    tensor([0.0000, 0.5000, 1.0000])
+    """
+    x = as_tensor("heaviside", x)
+    return compare.where(x == 0, y, compare.clip(sign(x), 0, 1))
+
+
+@public(method=True)
+def ldexp(x, n):
+    """``x * 2**n``, elementwise, rounded only where the result is subnormal.
+
+    Parameters
+    ----------
+    x : Tensor
+    n : Tensor or int
+        Exponents; the shapes broadcast.
+
+    Returns
+    -------
+    Tensor
+        The dtype of `x`; integers give the default float.
+
+    Notes
+    -----
+    Gradient in `x`: ``g * 2**n``.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.ldexp(cg.tensor([0.5, 1.5]), cg.tensor([3, -1]))
+    tensor([4.0000, 0.7500])
+    """
+    x = as_floating("ldexp", x)
+    n = as_tensor("ldexp", n).astype(x.dtype)
+    part = elementwise.trunc(n / 3).detach()      # 2**n alone may overflow or vanish where the result does not
+    scale = elementwise.exp2(part)
+    return x * scale * scale * elementwise.exp2(n - 2 * part)
+
+_exponent = define("exponent", kind=NONDIFF, result="float", public=False)
+
+
+@public(method=True)
+def frexp(x):
+    """Mantissa and exponent, elementwise: ``x = mantissa * 2**exponent`` with ``1/2 <= |mantissa| < 1``.
+
+    Parameters
+    ----------
+    x : Tensor
+
+    Returns
+    -------
+    mantissa : Tensor
+        The dtype of `x`; integers give the default float.
+    exponent : Tensor
+        int32.
+
+    Notes
+    -----
+    0, the infinities and NaN have exponent 0.  Gradient: ``g * 2**-exponent``.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.frexp(cg.tensor([3.0, 0.5]))
+    Frexp(mantissa=tensor([0.7500, 0.5000]), exponent=tensor([2, 0], dtype=cgrad.int32))
+    """
+    x = as_floating("frexp", x)
+    exponent = _exponent(x.detach())
+    return Frexp(ldexp(x, -exponent), exponent.astype("int32"))
+
+nextafter = define(
+    "nextafter", vjp=(lambda g: g, lambda g: zeros_like(g)), kind=ELEMENTWISE, result="float",
+    doc="""The number after `x` in the direction of `y`, elementwise.
+
+    Notes
+    -----
+    Gradient: ``g`` in `x`, 0 in `y`.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.nextafter(cg.tensor([1.0]), 2.0) - 1
+    tensor([1.1921e-07])
+    """)
+
+gcd = define(
+    "gcd", kind=NONDIFF,
+    doc="""Greatest common divisor of two whole numbers, elementwise.
+
+    Notes
+    -----
+    Never negative; ``gcd(0, 0)`` is 0.  No gradient.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.gcd(cg.tensor([12, -9]), 6)
+    tensor([6, 3])
+    """)
+
+lcm = define(
+    "lcm", kind=NONDIFF,
+    doc="""Least common multiple of two whole numbers, elementwise.
+
+    Notes
+    -----
+    Never negative, 0 if either is 0; wraps where it does not fit the dtype.  No gradient.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.lcm(cg.tensor([12, -9]), 6)
+    tensor([12, 18])
+    """)
