@@ -224,7 +224,7 @@ def test_special_values_of_unary_kernels(name, dtype):
     ("gelu", {-math.inf: 0, math.inf: math.inf, 0: 0, -1e30: 0}), ("gelu_tanh", {-math.inf: 0, math.inf: math.inf, 0: 0, -1e30: 0, 1e30: 1e30}),
     ("silu", {-math.inf: 0, math.inf: math.inf, 0: 0, -1e30: 0, 1e30: 1e30}), ("erf", {-math.inf: -1, math.inf: 1, -0.0: -0.0}),
     ("erfc", {-math.inf: 2, math.inf: 0, 0: 1}), ("rsqrt", {0: math.inf, math.inf: 0}),
-    ("lgamma", {-0.0: math.inf, -3: math.inf, math.inf: math.inf, -math.inf: math.inf, 1: 0, 2: 0, -1e30: math.inf}),
+    ("lgamma", {-0.0: math.inf, -3: math.inf, math.inf: math.inf, -math.inf: math.inf, 1: 0.0, 2: 0.0, -1e30: math.inf}),
     ("digamma", {0: -math.inf}), ("digamma", {-0.0: math.inf, -3: math.nan, math.inf: math.inf, -math.inf: math.nan}),
     ("i0", {0: 1, math.inf: math.inf, -math.inf: math.inf, 1e30: math.inf}), ("i0e", {0: 1, math.inf: 0, -math.inf: 0}),
     ("i1", {-0.0: -0.0, math.inf: math.inf, -math.inf: -math.inf}), ("i1e", {-0.0: -0.0, math.inf: 0, -math.inf: -0.0}),

@@ -102,7 +102,7 @@ cdef double lgamma_positive(double x) noexcept nogil:
         x -= 1
         p *= x
     y = (x - 1) * (x - 2) * horner(LGAMMA, COUNT(LGAMMA), x - 2)
-    return y if p == 1 else log_[double](p) + y
+    return (y if p == 1 else log_[double](p) + y) + 0.0            # +0 at 1, not -0
 
 
 cdef double lgamma_double(double x) noexcept nogil:
