@@ -1,6 +1,6 @@
 """Storage: an aligned block of bytes with a version counter, shared by all views of it.
 
-Owns every byte that tensors hold.  Three sources: up to TINY_BYTES live inside the object (which comes from a free list), larger
+Owns every byte that tensors hold.  Three sources: up to TINY_BYTES live inside the object (which comes from a pool), larger
 blocks come from a caching allocator, and borrowed memory (NumPy arrays, memory maps) belongs to an owner that is kept alive.
 Why a cache: writing into pages fresh from the kernel takes 3 to 5 times as long as into warm ones, which for results of megabytes
 is most of the operation.  The cache keeps freed blocks by size class, is bounded, can be trimmed (`cgrad.memory`), and lends large ones

@@ -4,8 +4,8 @@ A node keeps the edges to the nodes (or leaf tensors) its inputs came from, the 
 they had, and the shape of its result.  It never keeps the result tensor itself, so a graph of ordinary nodes has no cycle and is
 freed by reference counts alone.  The cyclic collector would walk a large graph over and over (890 ns an operation instead of 150 to
 230 in a chain of a million), so nodes, and tensors made by operations, are untracked until something makes a cycle possible: a user's
-Op, a hook, a gradient with a graph; from there on, what is computed from them is tracked, too.  Long chains are freed without recursion (the
-trashcan).  Needs the GIL, but for the mode switch.
+Op, a hook, a gradient with a graph; from there on, what is computed from them is tracked, too.  Long chains are freed without recursion:
+a node that dies while another is being freed waits its turn.  Needs the GIL, but for the mode switch.
 Next: engine.pyx, which walks nodes back; primitive.pyx, which makes them.
 """
 cimport cython
