@@ -3,16 +3,21 @@
 A rule's parameter names say what the tape keeps (see define.py).  The others are compositions in `nn/functional`.
 """
 
+import math
+
+from cgrad.core.convert import tensor_from
 from cgrad.core.forward import classes
 from cgrad.core.forward import loss as forward
 from cgrad.ops import compare
-from cgrad.ops.arithmetic import maximum
+from cgrad.ops.arithmetic import maximum, minimum
+from cgrad.ops.creation import arange, full
 from cgrad.ops.define import define, joint
-from cgrad.ops.elementwise import log, log1p
-from cgrad.ops.joining import stack
+from cgrad.ops.elementwise import exp, log, log1p
+from cgrad.ops.indexing import _gather, _gather_adjoint
+from cgrad.ops.joining import concat, stack, tile
 from cgrad.ops.reduction import _sum
-from cgrad.ops.shape import _reshape, broadcast_to
-from cgrad.ops.softmax import _softmax
+from cgrad.ops.shape import _reshape, broadcast_to, moveaxis
+from cgrad.ops.softmax import _softmax, logsumexp
 
 _FLOOR = -100.0           # log(0) counts as this, and a slope's denominator is at least 1e-12: PyTorch's numbers
 _SMALLEST = 1e-12
@@ -102,3 +107,67 @@ def _class_batch(x, y, z, ignored, smoothing, reduction, size, batched):
 class_loss = define(
     "cross_entropy", forward=forward.class_loss, inputs=("x", "y", "z"), options=("ignored", "smoothing", "reduction"),
     vjp=joint(_class_gradient, fused=forward.class_loss_gradient), jvp=_class_tangent, batch=_class_batch, public=False)
+
+
+# --------------------------------------------------------------------------------------- connectionist temporal classification
+_NEVER = -1e30            # the log-probability of what cannot be: finite, so that no difference of two of them is NaN
+
+
+def _ctc_step(row, skip, back):
+    """The log-probability of being at each place after a step from `row`: one stays, goes on by one place, or by two where `skip` allows."""
+    def moved(by):
+        edge = row[:, :by] * 0 + _NEVER
+        return concat([row[:, by:], edge], 1) if back else concat([edge, row[:, :-by]], 1)
+    return logsumexp(stack([row, moved(1), moved(2) + skip]), 0)
+
+
+def _ctc_occupancy(x, y, input_lengths, target_lengths, blank):
+    """Probability of each class at each step among all ways through the labels, by the recursions of kernels/loss.pyx."""
+    times, samples = x.shape[:2]
+    n = 2 * y.shape[1] + 1
+    place, steps = arange(n), _reshape(tensor_from(input_lengths), (samples, 1))
+    end = _reshape(tensor_from(target_lengths), (samples, 1)) * 2
+    inside = place <= end
+    padded = concat([y, full((samples, 1), blank, dtype=y.dtype)], 1)
+    labels = compare.where((place % 2 == 1) & inside, padded[:, place // 2], blank)
+    before = compare.where(place >= 2, labels[:, maximum(place - 2, 0)], blank)
+    skip = compare.where((labels != blank) & (labels != before), 0.0, _NEVER).astype(x.dtype)
+    skip_back = skip[:, minimum(place + 2, n - 1)]
+    index = broadcast_to(labels, (times, samples, n))
+    own = compare.where(inside, maximum(_gather(x, index, 2), _NEVER), _NEVER)
+    alpha, beta = [own[0] + compare.where(place < 2, 0, _NEVER)], []
+    for t in range(1, times):
+        alpha.append(own[t] + _ctc_step(alpha[-1], skip, False))
+    last = compare.where((place >= end - 1) & inside, 0.0, _NEVER).astype(x.dtype)
+    for t in range(times - 1, -1, -1):
+        beta.append(own[t] + (compare.where(steps == t + 1, last, _ctc_step(beta[-1], skip_back, True)) if beta else last))
+    ways = stack(alpha) + stack(beta[::-1]) - own
+    share = exp(ways - logsumexp(ways, 2, True))
+    return _gather_adjoint(share, index, 2, x.shape)
+
+
+def _ctc_gradient(g, x, y, out, input_lengths, target_lengths, blank):
+    live = _reshape(arange(x.shape[0]), (-1, 1)) < tensor_from(input_lengths)
+    g = g[0] + compare.where(compare.isinf(out[0]) & (g[0] != 0), math.nan, 0)
+    slope = exp(x) - _ctc_occupancy(x, y, input_lengths, target_lengths, blank) if x.shape[0] else x
+    return compare.where(_reshape(live, (*live.shape, 1)), slope, 0) * _reshape(g, (-1, 1)), None
+
+
+def _ctc_first_order(g, x, y, out, input_lengths, target_lengths, blank):
+    return forward.ctc_gradient(exp(x), g[0], x, y, *out, input_lengths, target_lengths, blank), None
+
+
+def _ctc_batch(x, y, input_lengths, target_lengths, blank, size, batched):
+    """A batch of calls: its examples are further samples."""
+    samples = len(input_lengths)
+    x = _reshape(moveaxis(x, 0, 1), (x.shape[1], size * samples, x.shape[3])) if batched[0] else tile(x, (1, size, 1))
+    y = _reshape(y, (size * samples, y.shape[2])) if batched[1] else tile(y, (size, 1))
+    losses, state = ctc(x, y, input_lengths * size, target_lengths * size, blank)
+    return _reshape(losses, (size, samples)), _reshape(state, (size, samples, *state.shape[1:]))
+
+
+#: ctc(x, y, input_lengths, target_lengths, blank): (loss of each sample, what backward needs) of log-probabilities x (times, samples, classes)
+#: and labels y (samples, width), of which only as many count as the lengths say
+ctc = define(
+    "ctc_loss", forward=forward.ctc_loss, inputs=("x", "y"), options=("input_lengths", "target_lengths", "blank"),
+    vjp=joint(_ctc_gradient, fused=_ctc_first_order), batch=_ctc_batch, public=False)

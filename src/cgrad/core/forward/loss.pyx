@@ -1,14 +1,14 @@
-"""Cross-entropy of logits (rows, classes) with classes given by index, and its gradient.
+"""Cross-entropy of logits (rows, classes) with classes given by index, connectionist temporal classification, and their gradients.
 
-Owns the checks of class indices and the reduction over rows; the rows are computed in kernels/loss.pyx.  Called by ops/loss.py.  Needs
+Owns the checks of class indices and the reduction over rows; rows and sequences are computed in kernels/loss.pyx.  Called by ops/loss.py.  Needs
 the GIL, which it lets go while long loops run.  Next: kernels/loss.pyx.
 """
 from libc.stdint cimport int64_t
 
 from cgrad.core.dtype cimport dtype_object
 from cgrad.core.tensor cimport Tensor, cast_tensor, contiguous_tensor, empty_like, empty_tensor, shape_of, shape_text, strides_of
-from cgrad.kernels.loss cimport run_class_gradients, run_class_losses
-from cgrad.kernels.table cimport FLOAT32, INT64, UINT8
+from cgrad.kernels.loss cimport CtcPlan, run_class_gradients, run_class_losses, run_ctc, run_ctc_gradient
+from cgrad.kernels.table cimport FLOAT32, FLOAT64, INT64, UINT8
 
 cdef enum:
     LONG_LOOP = 4096       # elements from which releasing the GIL (about 50 ns) is lost in the loop
@@ -110,3 +110,76 @@ def class_loss_gradient(tuple g not None, Tensor x not None, Tensor target not N
             run_class_gradients(x.dtype_id, x.dims[0], x.dims[1], own.data, step, 1.0 / share, x.data, <const int64_t*> target.data, w_data,
                                 smoothing, ignored, state.data, dx.data)
     return dx, None, None
+
+
+# ---------------------------------------------------------------------------------------------- connectionist temporal classification
+cdef Tensor int_row(tuple numbers):
+    cdef Py_ssize_t n = len(numbers), i
+    cdef Tensor out = empty_tensor(INT64, 1, &n)
+    for i in range(n):
+        (<int64_t*> out.data)[i] = numbers[i]
+    return out
+
+
+cdef int fill_plan(CtcPlan* plan, Tensor x, Tensor target, Tensor input_lengths, Tensor target_lengths, int64_t blank) except -1:
+    """The plan of a call with contiguous operands; x (times, samples, classes), target (samples, width), a length for each sample."""
+    cdef Py_ssize_t n = shape_of(x)[1]
+    if x.rank != 3 or x.dtype_id < FLOAT32 or target.rank != 2 or shape_of(target)[0] != n or input_lengths.count != n or target_lengths.count != n:
+        raise ValueError(f"ctc_loss: targets of shape {shape_text(target.rank, shape_of(target))}, {input_lengths.count} input lengths and "
+                         f"{target_lengths.count} target lengths do not fit log-probabilities of shape {shape_text(x.rank, shape_of(x))}")
+    plan.dtype, plan.blank = x.dtype_id, blank
+    plan.times, plan.samples, plan.classes, plan.width = shape_of(x)[0], n, shape_of(x)[2], shape_of(target)[1]
+    plan.x, plan.target = x.data, <const int64_t*> target.data
+    plan.input_lengths, plan.target_lengths = <const int64_t*> input_lengths.data, <const int64_t*> target_lengths.data
+    return 0
+
+
+cdef int check_plan(const CtcPlan* plan) except -1:
+    cdef Py_ssize_t i, k
+    cdef int64_t c
+    if not 0 <= plan.blank < plan.classes:
+        raise IndexError(f"ctc_loss: blank must lie in [0, {plan.classes}), got {plan.blank}")
+    for i in range(plan.samples):
+        if not 0 <= plan.input_lengths[i] <= plan.times:
+            raise ValueError(f"ctc_loss: input lengths must lie in [0, {plan.times}], got {plan.input_lengths[i]} for sample {i}")
+        if not 0 <= plan.target_lengths[i] <= plan.width:
+            raise ValueError(f"ctc_loss: target lengths must lie in [0, {plan.width}], got {plan.target_lengths[i]} for sample {i}")
+        for k in range(plan.target_lengths[i]):
+            c = plan.target[i * plan.width + k]
+            if not 0 <= c < plan.classes or c == plan.blank:
+                raise IndexError(f"ctc_loss: labels must lie in [0, {plan.classes}) and differ from blank={plan.blank}, got {c} for sample {i}")
+    return 0
+
+
+def ctc_loss(Tensor x not None, Tensor target not None, tuple input_lengths not None, tuple target_lengths not None, int64_t blank):
+    """(loss of each sample, what backward needs)."""
+    cdef CtcPlan plan
+    cdef Py_ssize_t[3] shape
+    cdef Tensor inputs = int_row(input_lengths), labels = int_row(target_lengths), losses, alpha
+    x, target = contiguous_tensor(x), contiguous_tensor(cast_tensor(target, INT64))
+    fill_plan(&plan, x, target, inputs, labels, blank)
+    check_plan(&plan)
+    shape[0], shape[1], shape[2] = plan.samples, plan.times, 2 * plan.width + 1
+    losses, alpha = empty_tensor(x.dtype_id, 1, shape), empty_tensor(FLOAT64, 3, shape)
+    plan.loss, plan.alpha = losses.data, <double*> alpha.data
+    with nogil:
+        run_ctc(&plan)
+    return losses, alpha
+
+
+def ctc_gradient(Tensor dx not None, Tensor g not None, Tensor x not None, Tensor target not None, Tensor losses not None, Tensor alpha not None,
+                 tuple input_lengths not None, tuple target_lengths not None, int64_t blank):
+    """The gradient of x, written over dx = exp(x)."""
+    cdef CtcPlan plan
+    cdef Py_ssize_t[3] shape
+    cdef Tensor inputs = int_row(input_lengths), labels = int_row(target_lengths), beta
+    x, target, dx = contiguous_tensor(x), contiguous_tensor(cast_tensor(target, INT64)), contiguous_tensor(dx)
+    fill_plan(&plan, x, target, inputs, labels, blank)
+    check_plan(&plan)
+    shape[0], shape[1], shape[2] = plan.samples, 2, 2 * plan.width + 1
+    beta = empty_tensor(FLOAT64, 3, shape)
+    plan.loss, plan.alpha, plan.beta = losses.data, <double*> alpha.data, <double*> beta.data
+    plan.g, plan.g_step, plan.dx = g.data, strides_of(g)[0], dx.data
+    with nogil:
+        run_ctc_gradient(&plan)
+    return dx

@@ -1,6 +1,6 @@
 """Stateless functions of networks: ``import cgrad.nn.functional as F``.
 
-Each topic has a file of its own: `activation`, `linear`, `dropout`, `loss`, `classification`, `norm`, `embedding`,
+Each topic has a file of its own: `activation`, `linear`, `dropout`, `loss`, `classification`, `margin`, `ctc`, `norm`, `embedding`,
 `distance`, `padding`, `image`.
 """
 from cgrad.nn.functional.activation import (
@@ -10,21 +10,31 @@ from cgrad.nn.functional.activation import (
 from cgrad.nn.functional.classification import (
     binary_cross_entropy, binary_cross_entropy_with_logits, cross_entropy, nll_loss,
 )
-from cgrad.nn.functional.distance import cosine_similarity, normalize, pairwise_distance
+from cgrad.nn.functional.ctc import ctc_loss
+from cgrad.nn.functional.distance import cosine_similarity, normalize, pairwise_distance, pdist
 from cgrad.nn.functional.dropout import dropout
 from cgrad.nn.functional.embedding import embedding
 from cgrad.nn.functional.image import (
     channel_shuffle, fold, interpolate, pixel_shuffle, pixel_unshuffle, unfold, upsample,
 )
 from cgrad.nn.functional.linear import linear, one_hot
-from cgrad.nn.functional.loss import huber_loss, kl_div, l1_loss, mse_loss, smooth_l1_loss
+from cgrad.nn.functional.loss import (
+    gaussian_nll_loss, huber_loss, kl_div, l1_loss, mse_loss, poisson_nll_loss, smooth_l1_loss,
+)
+from cgrad.nn.functional.margin import (
+    cosine_embedding_loss, hinge_embedding_loss, margin_ranking_loss, multi_margin_loss, multilabel_margin_loss, multilabel_soft_margin_loss,
+    soft_margin_loss, triplet_margin_loss, triplet_margin_with_distance_loss,
+)
 from cgrad.nn.functional.norm import layer_norm, rms_norm
 from cgrad.nn.functional.padding import pad
 
 __all__ = [
-    "binary_cross_entropy", "binary_cross_entropy_with_logits", "celu", "channel_shuffle", "cosine_similarity", "cross_entropy", "dropout", "elu",
-    "embedding", "fold", "gelu", "glu", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "huber_loss", "interpolate", "kl_div", "l1_loss",
-    "layer_norm", "leaky_relu", "linear", "log_softmax", "logsigmoid", "mish", "mse_loss", "nll_loss", "normalize", "one_hot", "pad",
-    "pairwise_distance", "pixel_shuffle", "pixel_unshuffle", "prelu", "relu", "relu6", "rms_norm", "rrelu", "selu", "sigmoid", "silu",
-    "smooth_l1_loss", "softmax", "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink", "threshold", "unfold", "upsample",
+    "binary_cross_entropy", "binary_cross_entropy_with_logits", "celu", "channel_shuffle", "cosine_embedding_loss", "cosine_similarity",
+    "cross_entropy", "ctc_loss", "dropout", "elu", "embedding", "fold", "gaussian_nll_loss", "gelu", "glu", "hardshrink", "hardsigmoid",
+    "hardswish", "hardtanh", "hinge_embedding_loss", "huber_loss", "interpolate", "kl_div", "l1_loss", "layer_norm", "leaky_relu", "linear",
+    "log_softmax", "logsigmoid", "margin_ranking_loss", "mish", "mse_loss", "multi_margin_loss", "multilabel_margin_loss",
+    "multilabel_soft_margin_loss", "nll_loss", "normalize", "one_hot", "pad", "pairwise_distance", "pdist", "pixel_shuffle",
+    "pixel_unshuffle", "poisson_nll_loss", "prelu", "relu", "relu6", "rms_norm", "rrelu", "selu", "sigmoid", "silu", "smooth_l1_loss",
+    "soft_margin_loss", "softmax", "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink", "threshold",
+    "triplet_margin_loss", "triplet_margin_with_distance_loss", "unfold", "upsample",
 ]

@@ -7,7 +7,7 @@ import cgrad as cg
 from cgrad.core.batching import all_examples, is_batched
 from cgrad.core.forward.classes import count_ignored
 from cgrad.core.forward_mode import is_dual
-from cgrad.nn.functional.loss import check_same_shape, reduced
+from cgrad.nn.functional.loss import check_same_shape, fitting, old_spelling, reduced
 from cgrad.ops.loss import binary_cross_entropy as _binary_cross_entropy
 from cgrad.ops.loss import MEAN, NONE, SUM, class_loss, pick_class
 
@@ -53,7 +53,7 @@ def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-1
     tensor([ 0.1667,  0.1667, -0.3333])
     """
     name = "cross_entropy"
-    reduction = _old_spelling(size_average, reduce, reduction)
+    reduction = old_spelling(size_average, reduce, reduction)
     if not 0.0 <= label_smoothing <= 1.0:
         raise ValueError(f"{name}: label_smoothing must lie in [0, 1], got {label_smoothing}")
     axis = _class_axis(name, input)
@@ -106,7 +106,7 @@ def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, r
     """
     axis = _class_axis("nll_loss", input)
     weight = _class_weight("nll_loss", input.shape[axis], weight)
-    return _by_index("nll_loss", input, target, axis, weight, ignore_index, _old_spelling(size_average, reduce, reduction), 0.0)
+    return _by_index("nll_loss", input, target, axis, weight, ignore_index, old_spelling(size_average, reduce, reduction), 0.0)
 
 
 def _by_index(name, log_p, target, axis, weight, ignore_index, reduction, smoothing):
@@ -169,14 +169,6 @@ def _along(vector, axis, ndim):
     return vector.reshape(*[-1 if i == axis else 1 for i in range(ndim)])
 
 
-def _old_spelling(size_average, reduce, reduction):
-    if size_average is None and reduce is None:
-        return reduction
-    if reduce is False:
-        return "none"
-    return "sum" if size_average is False else "mean"
-
-
 def binary_cross_entropy_with_logits(input, target, weight=None, size_average=None, reduce=None, reduction="mean", pos_weight=None):
     """Binary cross-entropy of ``sigmoid(input)``, exact for logits of any size.
 
@@ -204,11 +196,11 @@ def binary_cross_entropy_with_logits(input, target, weight=None, size_average=No
     """
     name = "binary_cross_entropy_with_logits"
     check_same_shape(name, input, target)
-    yes = target if pos_weight is None else target * _fitting(name, "pos_weight", pos_weight, input)
+    yes = target if pos_weight is None else target * fitting(name, "pos_weight", pos_weight, input)
     loss = yes * cg.softplus(-input) + (1.0 - target) * cg.softplus(input)
     if weight is not None:
-        loss = loss * _fitting(name, "weight", weight, input)
-    return reduced(name, loss, _old_spelling(size_average, reduce, reduction))
+        loss = loss * fitting(name, "weight", weight, input)
+    return reduced(name, loss, old_spelling(size_average, reduce, reduction))
 
 
 def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
@@ -247,15 +239,5 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
                          "use binary_cross_entropy_with_logits for logits")
     loss = _binary_cross_entropy(input, target)
     if weight is not None:
-        loss = loss * _fitting(name, "weight", weight, input)
-    return reduced(name, loss, _old_spelling(size_average, reduce, reduction))
-
-
-def _fitting(name, what, weight, input):
-    try:
-        fits = cg.broadcast_shapes(weight.shape, input.shape) == input.shape
-    except ValueError:
-        fits = False
-    if not fits:
-        raise ValueError(f"{name}: {what} of shape {tuple(weight.shape)} cannot be broadcast to the shape {tuple(input.shape)} of the input")
-    return weight
+        loss = loss * fitting(name, "weight", weight, input)
+    return reduced(name, loss, old_spelling(size_average, reduce, reduction))

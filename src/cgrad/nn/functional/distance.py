@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import cgrad as cg
 
-__all__ = ["cosine_similarity", "normalize", "pairwise_distance"]
+__all__ = ["cosine_similarity", "normalize", "pairwise_distance", "pdist"]
 
 
 def normalize(input, p=2.0, dim=1, eps=1e-12):
@@ -87,3 +87,40 @@ def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
     tensor([5.0000])
     """
     return cg.vector_norm(x1 - x2 + eps, ord=p, axis=-1, keepdims=keepdim)
+
+
+def pdist(input, p=2.0):
+    """Distances between each two rows of a matrix.
+
+    Parameters
+    ----------
+    input : Tensor, shape (n, d)
+    p : float, default 2
+        Order of the norm; ``inf`` for the largest difference, 0 for the number of those that are not 0.
+
+    Returns
+    -------
+    Tensor, shape (n * (n - 1) / 2,)
+        Of rows 0 and 1, 0 and 2, ..., 1 and 2, ...: the upper triangle of ``cdist(input, input)`` without the diagonal.
+
+    Raises
+    ------
+    ValueError
+        If the input is no matrix, or `p` is negative.
+
+    Notes
+    -----
+    The gradient between equal rows is 0.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.nn.functional.pdist(cg.tensor([[0.0, 0.0], [3.0, 4.0], [0.0, 4.0]]))
+    tensor([5., 4., 3.])
+    """
+    if input.ndim != 2:
+        raise ValueError(f"pdist: the input must be a matrix, got shape {tuple(input.shape)}")
+    if not p >= 0:
+        raise ValueError(f"pdist: p must not be negative, got {p}")
+    first, second = cg.triu_indices(input.shape[0], input.shape[0], 1)
+    return cg.vector_norm(input[first] - input[second], ord=p, axis=-1)

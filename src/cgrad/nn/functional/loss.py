@@ -1,9 +1,12 @@
 """Losses between predictions and targets of the same shape. Those of classification are in `classification.py`."""
 from __future__ import annotations
 
-import cgrad as cg
+import math
 
-__all__ = ["huber_loss", "kl_div", "l1_loss", "mse_loss", "smooth_l1_loss"]
+import cgrad as cg
+from cgrad.core.batching import all_examples
+
+__all__ = ["gaussian_nll_loss", "huber_loss", "kl_div", "l1_loss", "mse_loss", "poisson_nll_loss", "smooth_l1_loss"]
 
 
 def reduced(name, loss, reduction):
@@ -17,14 +20,36 @@ def reduced(name, loss, reduction):
     raise ValueError(f'{name}: reduction must be "mean", "sum" or "none", got {reduction!r}')
 
 
-def check_same_shape(name, input, target):
+def old_spelling(size_average, reduce, reduction):
+    """The reduction, also as PyTorch spelt it before there was `reduction`."""
+    if size_average is None and reduce is None:
+        return reduction
+    if isinstance(size_average, str):
+        raise TypeError(f"reduction is to be given by name: reduction={size_average!r}")
+    if reduce is False:
+        return "none"
+    return "sum" if size_average is False else "mean"
+
+
+def check_same_shape(name, input, target, which="input and target"):
     """Refuse what would broadcast: (n, 1) against (n,) would silently compare every pair."""
     if input.shape == target.shape:
         return
     hint = ""
     if input.size == target.size:
-        hint = f"; target.reshape({', '.join(map(str, input.shape))}) would fit"
-    raise ValueError(f"{name}: input and target must have the same shape, got {tuple(input.shape)} and {tuple(target.shape)}{hint}")
+        hint = f"; {which.split()[-1]}.reshape({', '.join(map(str, input.shape))}) would fit"
+    raise ValueError(f"{name}: {which} must have the same shape, got {tuple(input.shape)} and {tuple(target.shape)}{hint}")
+
+
+def fitting(name, what, x, input):
+    """`x`, which must broadcast to the shape of the input without making it larger."""
+    try:
+        fits = cg.broadcast_shapes(x.shape, input.shape) == input.shape
+    except ValueError:
+        fits = False
+    if not fits:
+        raise ValueError(f"{name}: {what} of shape {tuple(x.shape)} cannot be broadcast to the shape {tuple(input.shape)} of the input")
+    return x
 
 
 def _weighted(name, loss, weight, reduction):
@@ -35,7 +60,7 @@ def _weighted(name, loss, weight, reduction):
     return loss.sum() / weight.sum() if reduction == "mean" else reduced(name, loss, reduction)
 
 
-def mse_loss(input, target, reduction="mean", weight=None):
+def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
     """Squared error, ``(input - target) ** 2``.
 
     Parameters
@@ -59,10 +84,10 @@ def mse_loss(input, target, reduction="mean", weight=None):
     """
     check_same_shape("mse_loss", input, target)
     difference = input - target
-    return _weighted("mse_loss", difference * difference, weight, reduction)
+    return _weighted("mse_loss", difference * difference, weight, old_spelling(size_average, reduce, reduction))
 
 
-def l1_loss(input, target, reduction="mean", weight=None):
+def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
     """Absolute error, ``|input - target|``.
 
     Parameters
@@ -84,7 +109,7 @@ def l1_loss(input, target, reduction="mean", weight=None):
     tensor(1.5000)
     """
     check_same_shape("l1_loss", input, target)
-    return _weighted("l1_loss", abs(input - target), weight, reduction)
+    return _weighted("l1_loss", abs(input - target), weight, old_spelling(size_average, reduce, reduction))
 
 
 def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
@@ -115,7 +140,7 @@ def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     return _weighted("huber_loss", loss, weight, reduction)
 
 
-def smooth_l1_loss(input, target, reduction="mean", beta=1.0):
+def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mean", beta=1.0):
     """`huber_loss` divided by its delta: ``d**2 / (2 beta)`` up to `beta`, beyond it ``|d| - beta / 2``.
 
     Parameters
@@ -135,15 +160,16 @@ def smooth_l1_loss(input, target, reduction="mean", beta=1.0):
     if beta < 0:
         raise ValueError(f"smooth_l1_loss: beta must not be negative, got {beta}")
     check_same_shape("smooth_l1_loss", input, target)
+    reduction = old_spelling(size_average, reduce, reduction)
     if beta == 0:
-        return l1_loss(input, target, reduction)
+        return l1_loss(input, target, reduction=reduction)
     d = input - target
     size = abs(d)
     loss = cg.where(size < beta, d * d * (0.5 / beta), size - 0.5 * beta)
     return reduced("smooth_l1_loss", loss, reduction)
 
 
-def kl_div(input, target, reduction="mean", log_target=False):
+def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_target=False):
     """Kullback-Leibler divergence, ``target * (log(target) - input)`` with `input` in log space.
 
     Parameters
@@ -173,6 +199,90 @@ def kl_div(input, target, reduction="mean", log_target=False):
         positive = target > 0
         entropy = cg.where(positive, target * cg.log(cg.where(positive, target, 1.0)), 0.0)
         loss = entropy - cg.where(target == 0, 0.0, target * input)
+    reduction = old_spelling(size_average, reduce, reduction)
     if reduction == "batchmean":
         return loss.sum() / input.shape[0]
     return reduced("kl_div", loss, reduction)
+
+
+def poisson_nll_loss(input, target, log_input=True, full=False, size_average=None, eps=1e-8, reduce=None, reduction="mean"):
+    """Negative log-likelihood of counts under Poisson distributions.
+
+    Parameters
+    ----------
+    input : Tensor
+        The logarithms of the expected counts; with ``log_input=False`` these themselves.
+    target : Tensor
+        Counts, of the same shape.
+    log_input : bool, default True
+        ``exp(x) - t * x``, else ``x - t * log(x + eps)``.
+    full : bool, default False
+        Add Stirling's approximation of ``log(t!)``, ``t log(t) - t + log(2 pi t) / 2``, where ``t > 1``.
+    eps : float
+        Keeps the logarithm finite.
+    reduction : {"mean", "sum", "none"}
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.nn.functional.poisson_nll_loss(cg.tensor([0.0, 1.0]), cg.tensor([1.0, 2.0]), reduction="none")
+    tensor([1.0000, 0.7183])
+    """
+    name = "poisson_nll_loss"
+    check_same_shape(name, input, target)
+    loss = cg.exp(input) - target * input if log_input else input - target * cg.log(input + eps)
+    if full:
+        large = target > 1
+        t = cg.where(large, target, 1.0)
+        loss = loss + cg.where(large, t * cg.log(t) - t + 0.5 * cg.log(2 * math.pi * t), 0.0)
+    return reduced(name, loss, old_spelling(size_average, reduce, reduction))
+
+
+def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"):
+    """Negative log-likelihood of targets under normal distributions: ``(log(var) + (input - target)**2 / var) / 2``.
+
+    Parameters
+    ----------
+    input : Tensor
+        Means.
+    target : Tensor
+        Broadcast to the shape of the input.
+    var : Tensor or number
+        Variances, broadcast to the shape of the input; also of its shape without the last axis.
+    full : bool, default False
+        Add ``log(2 pi) / 2``.
+    eps : float
+        Smaller variances count as this, with the gradient as if they were so.
+    reduction : {"mean", "sum", "none"}
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not fit, a variance is negative, or `eps` is not positive.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.nn.functional.gaussian_nll_loss(cg.tensor([0.0, 1.0]), cg.tensor([2.0, 1.0]), cg.tensor([1.0, 4.0]), reduction="none")
+    tensor([2.0000, 0.6931])
+    """
+    name = "gaussian_nll_loss"
+    if not eps > 0:
+        raise ValueError(f"{name}: eps must be positive, got {eps}")
+    var = cg.as_tensor(var, dtype=input.dtype) if isinstance(var, (int, float)) else var
+    if var.ndim and var.shape != input.shape and var.shape == input.shape[:-1]:
+        var = var[..., None]
+    target, var = fitting(name, "target", target, input), fitting(name, "var", var, input)
+    every = all_examples(var)
+    if every.size and every.min().item() < 0:
+        raise ValueError(f"{name}: variances must not be negative, got {every.min().item()}")
+    var = var + cg.clamp_min(eps - var, 0.0).detach()
+    loss = 0.5 * (cg.log(var) + (input - target) ** 2 / var)
+    if full:
+        loss = loss + 0.5 * math.log(2 * math.pi)
+    return reduced(name, loss, reduction)
