@@ -1,184 +1,14 @@
 """Loops over the formulas of scalar.pxi, transcendental.pxi, inverse.pxi and activations.pxi, one line each, and the table they are entered in.
 
-Owns: the one-axis loops (`loop_t`) of all elementwise kernels and casts.  Included by the ISA shells after the formulas.
+Owns: the one-axis loops (`loop_t`) of all elementwise kernels and casts.  Included by the ISA shells after the formulas and maps.
 Rules: no GIL, no allocation, any strides; a result may coincide with an input.  To add a kernel: a formula, a loop line
-through the map that fits, a line in one of the `enter_` functions below.
+through the map that fits (a staged one if the formula is longer than a few instructions), a line in one of the `enter_` functions below.
 Read next: special.pxi, more formulas; iterate.pyx, which walks the other axes and splits the work over threads.
 """
 from libc.string cimport strcmp
 
 from cgrad.kernels.table cimport (BOOL, FLOAT32, FLOAT64, INT16, INT32, INT64, INT8, MAX_KERNELS, N_DTYPES, UINT8,
                                   ElementwiseKernel, KernelTable, loop_t)
-
-ctypedef fused result:           # the other operand type of a map between two types
-    bool_t
-    int8_t
-    int16_t
-    int32_t
-    int64_t
-    float
-    double
-
-
-# ---- maps: one formula over one axis.  Unit strides and a repeated scalar (stride 0) come first: those loops vectorise ----
-
-cdef inline void unary_map(number (*f)(number) noexcept nogil, number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil:
-    cdef Py_ssize_t i, t0 = s[0], t1 = s[1]
-    cdef number* out = p[0]
-    cdef const number* x = p[1]
-    if t0 == 1 and t1 == 1:
-        for i in range(n):
-            out[i] = f(x[i])
-    else:
-        for i in range(n):
-            out[i * t0] = f(x[i * t1])
-
-
-cdef inline void convert_map(result (*f)(number) noexcept nogil, result* out, const number* x, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil:
-    cdef Py_ssize_t i, t0 = s[0], t1 = s[1]
-    if t0 == 1 and t1 == 1:
-        for i in range(n):
-            out[i] = f(x[i])
-    else:
-        for i in range(n):
-            out[i * t0] = f(x[i * t1])
-
-
-cdef inline void binary_map(number (*f)(number, number) noexcept nogil, number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil:
-    cdef Py_ssize_t i, t0 = s[0], t1 = s[1], t2 = s[2]
-    cdef number* out = p[0]
-    cdef const number* x = p[1]
-    cdef const number* y = p[2]
-    cdef number a
-    if t0 == 1 and t1 == 1 and t2 == 1:
-        for i in range(n):
-            out[i] = f(x[i], y[i])
-    elif t0 == 1 and t1 == 1 and t2 == 0:
-        a = y[0]
-        for i in range(n):
-            out[i] = f(x[i], a)
-    elif t0 == 1 and t1 == 0 and t2 == 1:
-        a = x[0]
-        for i in range(n):
-            out[i] = f(a, y[i])
-    else:
-        for i in range(n):
-            out[i * t0] = f(x[i * t1], y[i * t2])
-
-
-cdef inline void compare_map(bool_t (*f)(number, number) noexcept nogil, number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil:
-    cdef Py_ssize_t i, t0 = s[0], t1 = s[1], t2 = s[2]
-    cdef bool_t* out = <bool_t*>p[0]
-    cdef const number* x = p[1]
-    cdef const number* y = p[2]
-    cdef number a
-    if t0 == 1 and t1 == 1 and t2 == 1:
-        for i in range(n):
-            out[i] = f(x[i], y[i])
-    elif t0 == 1 and t1 == 1 and t2 == 0:
-        a = y[0]
-        for i in range(n):
-            out[i] = f(x[i], a)
-    elif t0 == 1 and t1 == 0 and t2 == 1:
-        a = x[0]
-        for i in range(n):
-            out[i] = f(a, y[i])
-    else:
-        for i in range(n):
-            out[i * t0] = f(x[i * t1], y[i * t2])
-
-
-cdef inline void ternary_map(number (*f)(number, number, number) noexcept nogil, number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil:
-    cdef Py_ssize_t i, t0 = s[0], t1 = s[1], t2 = s[2], t3 = s[3]
-    cdef number* out = p[0]
-    cdef const number* x = p[1]
-    cdef const number* y = p[2]
-    cdef const number* z = p[3]
-    cdef number a, b
-    if t0 == 1 and t1 == 1 and t2 == 1 and t3 == 1:
-        for i in range(n):
-            out[i] = f(x[i], y[i], z[i])
-    elif t0 == 1 and t1 == 1 and t2 == 1 and t3 == 0:
-        b = z[0]
-        for i in range(n):
-            out[i] = f(x[i], y[i], b)
-    elif t0 == 1 and t1 == 1 and t2 == 0 and t3 == 0:
-        a = y[0]
-        b = z[0]
-        for i in range(n):
-            out[i] = f(x[i], a, b)
-    else:
-        for i in range(n):
-            out[i * t0] = f(x[i * t1], y[i * t2], z[i * t3])
-
-
-cdef enum:
-    BLOCK = 512
-
-
-cdef inline void guarded_map(real (*f)(real) noexcept nogil, real (*careful)(real) noexcept nogil, bint (*far)(real) noexcept nogil,
-                             real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil:
-    """f by vectors, except in blocks where some element is `far`; there each such element gets `careful`."""
-    cdef Py_ssize_t start = 0, i, m, t0 = s[0], t1 = s[1]
-    cdef real* q[2]
-    cdef Py_ssize_t t[2]
-    cdef real block[BLOCK]                       # the result may be written over x, which is still needed
-    cdef int found
-    while start < n:
-        m = min(n - start, BLOCK)
-        q[1] = p[1] + start * t1
-        found = 0
-        if t1 == 1:
-            for i in range(m):
-                found |= far(q[1][i])
-        else:
-            for i in range(m):
-                found |= far(q[1][i * t1])
-        q[0] = &block[0] if found else p[0] + start * t0
-        t[0] = 1 if found else t0
-        t[1] = t1
-        unary_map(f, q, t, m)
-        if found:
-            for i in range(m):
-                p[0][(start + i) * t0] = careful(q[1][i * t1]) if far(q[1][i * t1]) else block[i]
-        start += m
-
-
-cdef inline void guarded_binary_map(real (*f)(real, real) noexcept nogil, real (*careful)(real, real) noexcept nogil,
-                                    bint (*far)(real, real) noexcept nogil, real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil:
-    cdef Py_ssize_t start = 0, i, m, t0 = s[0], t1 = s[1], t2 = s[2]
-    cdef real* q[3]
-    cdef Py_ssize_t t[3]
-    cdef real block[BLOCK]
-    cdef real x, y
-    cdef int found
-    while start < n:
-        m = min(n - start, BLOCK)
-        q[1] = p[1] + start * t1
-        q[2] = p[2] + start * t2
-        found = 0
-        if t1 == 1 and t2 == 1:
-            for i in range(m):
-                found |= far(q[1][i], q[2][i])
-        elif t1 == 1 and t2 == 0:
-            y = q[2][0]
-            for i in range(m):
-                found |= far(q[1][i], y)
-        else:
-            for i in range(m):
-                found |= far(q[1][i * t1], q[2][i * t2])
-        q[0] = &block[0] if found else p[0] + start * t0
-        t[0] = 1 if found else t0
-        t[1] = t1
-        t[2] = t2
-        binary_map(f, q, t, m)
-        if found:
-            for i in range(m):
-                x = q[1][i * t1]
-                y = q[2][i * t2]
-                p[0][(start + i) * t0] = careful(x, y) if far(x, y) else block[i]
-        start += m
-
 
 # ---- loops ----
 
@@ -198,33 +28,33 @@ cdef void bitwise_not_loop(integer** p, const Py_ssize_t* s, Py_ssize_t n) noexc
 cdef void reciprocal_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(reciprocal_[real], p, s, n)
 cdef void sqrt_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(sqrt_[real], p, s, n)
 cdef void rsqrt_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(rsqrt_[real], p, s, n)
-cdef void exp_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(exp_[real], p, s, n)
-cdef void exp2_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(exp2_[real], p, s, n)
-cdef void expm1_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(expm1_[real], p, s, n)
-cdef void log_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(log_[real], p, s, n)
-cdef void log2_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(log2_[real], p, s, n)
-cdef void log10_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(log10_[real], p, s, n)
-cdef void log1p_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(log1p_[real], p, s, n)
+cdef void exp_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: staged_unary_map(exp_[real], p, s, n)
+cdef void exp2_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: staged_unary_map(exp2_[real], p, s, n)
+cdef void expm1_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: staged_unary_map(expm1_[real], p, s, n)
+cdef void log_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: staged_unary_map(log_[real], p, s, n)
+cdef void log2_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: staged_unary_map(log2_[real], p, s, n)
+cdef void log10_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: staged_unary_map(log10_[real], p, s, n)
+cdef void log1p_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: staged_unary_map(log1p_[real], p, s, n)
 cdef void sin_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: guarded_map(sin_[real], sin_library[real], trig_far[real], p, s, n)
 cdef void cos_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: guarded_map(cos_[real], cos_library[real], trig_far[real], p, s, n)
 cdef void tan_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: guarded_map(tan_[real], tan_library[real], trig_far[real], p, s, n)
-cdef void asin_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(asin_[real], p, s, n)
-cdef void acos_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(acos_[real], p, s, n)
-cdef void atan_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(atan_[real], p, s, n)
-cdef void sinh_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(sinh_[real], p, s, n)
-cdef void cosh_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(cosh_[real], p, s, n)
-cdef void tanh_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(tanh_[real], p, s, n)
-cdef void asinh_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(asinh_[real], p, s, n)
-cdef void acosh_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(acosh_[real], p, s, n)
-cdef void atanh_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(atanh_[real], p, s, n)
-cdef void sigmoid_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(sigmoid_[real], p, s, n)
-cdef void logsigmoid_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(logsigmoid_[real], p, s, n)
-cdef void softplus_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(softplus_[real], p, s, n)
-cdef void silu_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(silu_[real], p, s, n)
-cdef void gelu_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(gelu_[real], p, s, n)
-cdef void gelu_tanh_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(gelu_tanh_[real], p, s, n)
-cdef void erf_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(erf_[real], p, s, n)
-cdef void erfc_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(erfc_[real], p, s, n)
+cdef void asin_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: staged_unary_map(asin_[real], p, s, n)
+cdef void acos_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: staged_unary_map(acos_[real], p, s, n)
+cdef void atan_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: staged_unary_map(atan_[real], p, s, n)
+cdef void sinh_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: staged_unary_map(sinh_[real], p, s, n)
+cdef void cosh_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: staged_unary_map(cosh_[real], p, s, n)
+cdef void tanh_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: staged_unary_map(tanh_[real], p, s, n)
+cdef void asinh_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: staged_unary_map(asinh_[real], p, s, n)
+cdef void acosh_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: staged_unary_map(acosh_[real], p, s, n)
+cdef void atanh_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: staged_unary_map(atanh_[real], p, s, n)
+cdef void sigmoid_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: staged_unary_map(sigmoid_[real], p, s, n)
+cdef void logsigmoid_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: staged_unary_map(logsigmoid_[real], p, s, n)
+cdef void softplus_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: staged_unary_map(softplus_[real], p, s, n)
+cdef void silu_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: staged_unary_map(silu_[real], p, s, n)
+cdef void gelu_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: staged_unary_map(gelu_[real], p, s, n)
+cdef void gelu_tanh_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: staged_unary_map(gelu_tanh_[real], p, s, n)
+cdef void erf_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: staged_unary_map(erf_[real], p, s, n)
+cdef void erfc_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: staged_unary_map(erfc_[real], p, s, n)
 cdef void floor_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(floor_[real], p, s, n)
 cdef void ceil_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(ceil_[real], p, s, n)
 cdef void trunc_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(trunc_[real], p, s, n)
@@ -236,22 +66,28 @@ cdef void multiply_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept 
 cdef void floor_divide_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil:
     if number is float or number is double:
         guarded_binary_map(floor_divide_near[number], floor_divide_[number], fmod_far[number], p, s, n)
+    elif number is int64_t:
+        branching_binary_map(floor_divide_[number], p, s, n)
     else:
-        binary_map(floor_divide_[number], p, s, n)
+        staged_binary_map(floor_divide_[number], p, s, n)
 
 
 cdef void remainder_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil:
     if number is float or number is double:
         guarded_binary_map(remainder_near[number], remainder_[number], fmod_far[number], p, s, n)
+    elif number is int64_t:
+        branching_binary_map(remainder_[number], p, s, n)
     else:
-        binary_map(remainder_[number], p, s, n)
+        staged_binary_map(remainder_[number], p, s, n)
 
 
 cdef void fmod_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil:
     if number is float or number is double:
         guarded_binary_map(fmod_near[number], fmod_[number], fmod_far[number], p, s, n)
+    elif number is int64_t:
+        branching_binary_map(fmod_[number], p, s, n)
     else:
-        binary_map(fmod_[number], p, s, n)
+        staged_binary_map(fmod_[number], p, s, n)
 
 
 cdef void maximum_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(maximum_[number], p, s, n)
@@ -262,10 +98,10 @@ cdef void less_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogi
 cdef void less_equal_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: compare_map(less_equal_[number], p, s, n)
 cdef void greater_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: compare_map(greater_[number], p, s, n)
 cdef void greater_equal_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: compare_map(greater_equal_[number], p, s, n)
-cdef void logical_and_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: compare_map(logical_and_[number], p, s, n)
-cdef void logical_or_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: compare_map(logical_or_[number], p, s, n)
-cdef void logical_xor_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: compare_map(logical_xor_[number], p, s, n)
-cdef void integer_power_loop(integer** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(integer_power[integer], p, s, n)
+cdef void logical_and_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: staged_compare_map(logical_and_[number], p, s, n)
+cdef void logical_or_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: staged_compare_map(logical_or_[number], p, s, n)
+cdef void logical_xor_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: staged_compare_map(logical_xor_[number], p, s, n)
+cdef void integer_power_loop(integer** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: branching_binary_map(integer_power[integer], p, s, n)
 cdef void bitwise_and_loop(integer** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(bitwise_and_[integer], p, s, n)
 cdef void bitwise_or_loop(integer** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(bitwise_or_[integer], p, s, n)
 cdef void bitwise_xor_loop(integer** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(bitwise_xor_[integer], p, s, n)
@@ -277,19 +113,19 @@ cdef void power_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil
     # One exponent for all, as in x**2: the usual ones cost a multiplication or two instead of a power.
     cdef real y = p[2][0] if s[2] == 0 and n > 0 else 0
     if y == 2:
-        unary_map(square_[real], p, s, n)
+        square_loop(p, s, n)
     elif y == 3:
         unary_map(cube_[real], p, s, n)
     elif y == 1:
-        unary_map(copy_[real], p, s, n)
+        positive_loop(p, s, n)
     elif y == -1:
-        unary_map(reciprocal_[real], p, s, n)
+        reciprocal_loop(p, s, n)
     else:
-        binary_map(power_[real], p, s, n)
+        staged_binary_map(power_[real], p, s, n)
 
 
-cdef void atan2_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(atan2_[real], p, s, n)
-cdef void hypot_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(hypot_[real], p, s, n)
+cdef void atan2_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: staged_binary_map(atan2_[real], p, s, n)
+cdef void hypot_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: staged_binary_map(hypot_[real], p, s, n)
 cdef void copysign_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(copysign_[real], p, s, n)
 cdef void logaddexp_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil:
     guarded_binary_map(logaddexp_[real], logaddexp_careful[real], logaddexp_cancels[real], p, s, n)
@@ -310,10 +146,10 @@ cdef void cos_backward_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcep
     guarded_binary_map(cos_backward_[real], cos_backward_library[real], trig_backward_far[real], p, s, n)
 
 
-cdef void softplus_backward_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(softplus_backward_[real], p, s, n)
-cdef void silu_backward_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(silu_backward_[real], p, s, n)
-cdef void gelu_backward_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(gelu_backward_[real], p, s, n)
-cdef void gelu_tanh_backward_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(gelu_tanh_backward_[real], p, s, n)
+cdef void softplus_backward_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: staged_binary_map(softplus_backward_[real], p, s, n)
+cdef void silu_backward_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: staged_binary_map(silu_backward_[real], p, s, n)
+cdef void gelu_backward_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: staged_binary_map(gelu_backward_[real], p, s, n)
+cdef void gelu_tanh_backward_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: staged_binary_map(gelu_tanh_backward_[real], p, s, n)
 
 cdef void clip_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: ternary_map(clip_[number], p, s, n)
 cdef void addcmul_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: ternary_map(addcmul_[number], p, s, n)
@@ -324,11 +160,11 @@ cdef void divide_backward_y_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) no
 cdef void power_backward_x_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil:
     cdef real y = p[3][0] if s[3] == 0 and n > 0 else 0
     if y == 2:
-        binary_map(square_backward_[real], p, s, n)
+        square_backward_loop(p, s, n)
     elif y == 3:
         binary_map(cube_backward_[real], p, s, n)
     else:
-        ternary_map(power_backward_x_[real], p, s, n)
+        staged_ternary_map(power_backward_x_[real], p, s, n)
 
 
 cdef void where_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil:
