@@ -8,15 +8,17 @@ from cgrad.ops.elementwise import logsigmoid as log_expit
 from cgrad.ops.elementwise import sigmoid as expit
 from cgrad.ops.softmax import log_softmax, logsumexp, softmax
 from cgrad.ops.special import (
-    digamma, entr, erfcx, erfinv, i0, i0e, i1, i1e, lgamma, log_ndtr, logit, mvlgamma, ndtr, ndtri, polygamma, sinc, xlog1py, xlogy, zeta,
+    digamma, entr, erfcx, erfinv, i0, i0e, i1, i1e, igamma, igammac, lgamma, log_ndtr, logit, mvlgamma, ndtr, ndtri, polygamma, sinc, xlog1py, xlogy, zeta,
 )
 
+gammainc = igamma
+gammaincc = igammac
 gammaln = lgamma
 psi = digamma
 multigammaln = mvlgamma
 
 __all__ = [
-    "digamma", "entr", "erf", "erfc", "erfcx", "erfinv", "exp2", "expit", "expm1", "gammaln", "i0", "i0e", "i1", "i1e", "lgamma", "log1p", "log_expit",
-    "log_ndtr", "log_softmax", "logaddexp", "logit", "logsumexp", "multigammaln", "mvlgamma", "ndtr", "ndtri", "polygamma", "psi", "round", "sinc", "softmax",
-    "xlog1py", "xlogy", "zeta",
+    "digamma", "entr", "erf", "erfc", "erfcx", "erfinv", "exp2", "expit", "expm1", "gammainc", "gammaincc", "gammaln", "i0", "i0e", "i1", "i1e",
+    "lgamma", "log1p", "log_expit", "log_ndtr", "log_softmax", "logaddexp", "logit", "logsumexp", "multigammaln", "mvlgamma", "ndtr", "ndtri",
+    "polygamma", "psi", "round", "sinc", "softmax", "xlog1py", "xlogy", "zeta",
 ]

@@ -113,6 +113,7 @@ binary("power", np.power, x=(0.5, 2.0), y=(-2.0, 2.0), integers=(),
                 ((-2.0, -1.0), -0.5, (-0.25, None)), ((-2.0, 0.5), NAN, None), ((0.0, -1.0), INF, (-INF, None)),
                 ((1.0, NAN), 1.0, None)])
 row("power", np.power, [Sample(Draw((3,), -2.0, -0.5), n) for n in (0, 1, 2, 3, -1, -2, 5)] + [Sample(Draw((3,), 0.5, 2.0), 0.5)])
+row("rsub", lambda x, y, alpha=1: y - alpha * x, [Sample(Draw((2, 3)), Draw((3,))), Sample(Draw((3,)), 2.5), Sample(Draw((3,)), Draw((2, 1)), alpha=0.5)])
 row("float_power", np.float_power, [Sample(Draw((3,), 0.5, 2.0), Draw((2, 1))), Sample(Draw((3,), 0.5, 2.0), 3)], own_dtype=True)
 binary("floor_divide", np.floor_divide, x=(0.1, 0.9), y=(1.1, 1.9), second=False, numbers=False)
 binary("remainder", np.remainder, x=(0.6, 0.8), y=(0.45, 0.55), numbers=False,
@@ -180,6 +181,8 @@ unary("digamma", sp.digamma, -2.8, -2.2)
 row("polygamma", sp.polygamma, [Sample(n, Draw((2, 3), 0.4, 3.0)) for n in (0, 1, 2, 5)] + [Sample(2, Draw((3,), 10.0, 40.0))])
 row("mvlgamma", lambda x, p: np.vectorize(lambda v: sp.multigammaln(v, p))(x), [Sample(Draw((2, 3), 1.6, 4.0), p) for p in (1, 2, 4)])
 row("zeta", sp.zeta, [Sample(2.5, Draw((2, 3), 0.4, 3.0)), Sample(np.array([[1.5], [4.0]]), Draw((3,), 0.4, 30.0))], function=cg.special.zeta, own_dtype=True)
+for _name, _reference in (("igamma", sp.gammainc), ("igammac", sp.gammaincc)):
+    row(_name, _reference, [Sample(np.array([[0.3], [2.0]]), Draw((3,), 0.1, 4.0)), Sample(1.5, Draw((3,), 0.1, 2.0)), Sample(np.array(40.0), Draw((3,), 35.0, 60.0))], own_dtype=True)
 for _name in ("i0", "i0e", "i1", "i1e"):
     _even = _name[1] == "0"
     unary(_name, getattr(sp, _name), -3.0, 3.0, kinks=(0,) if _name[-1] == "e" else (), function=getattr(cg.special, _name),
@@ -320,6 +323,8 @@ def _spread(function):
 reduction("sum", _axes(np.sum), result="int64", integers=("int32", "uint8", "bool"))
 reduction("mean", _axes(np.mean), empty=False, result="float", integers=("int32",))
 reduction("prod", _axes(np.prod), result="int64", integers=("int32",))
+row("sum_to_size", lambda x, shape: x.sum(tuple(k for k in range(x.ndim) if k < x.ndim - len(shape) or shape[k - x.ndim] != x.shape[k]), keepdims=True).reshape(shape),
+    [Sample(Draw((2, 3, 4)), (3, 1)), Sample(Draw((2, 3)), (2, 3)), Sample(Draw((2, 3)), ()), Sample(Draw((3, 0)), (1, 1))])
 row("prod", np.prod, [Sample(Draw((n,), 0.5, 1.5)) for n in (1, 2, 3, 4, 5, 7, 8, 9)])
 reduction("max", _axes(np.max), empty=False, distinct=True, integers=("int32", "uint8"), second=False)
 reduction("min", _axes(np.min), empty=False, distinct=True, integers=("int32", "uint8"), second=False)
@@ -671,6 +676,14 @@ row("histogram", np.histogram, [Sample(Draw((2, 5)), 4, (-1.0, 1.0)), Sample(Dra
                                 Sample(Draw((3,)), 2, (-1, 1), weights=np.array([0.5, 1.0, 2.0]))], differentiable=False,
     own_dtype=True)
 
+def _as_list(x, *spacing, **options):
+    slopes = np.gradient(x, *spacing, **options)
+    return slopes if isinstance(slopes, tuple) else (slopes,)
+
+
+row("gradient", _as_list, [Sample(Draw((5,))), Sample(Draw((3, 4))), Sample(Draw((3, 4)), 0.5, 2.0, edge_order=2), Sample(Draw((3, 4)), axis=1, edge_order=2), Sample(Draw((2, 3)), 0.5)])
+row("gradient", _as_list, [Sample(Draw((4, 5)), np.array([0.0, 0.5, 2.0, 2.25]), 0.5), Sample(Draw((4,)), np.array([0.0, 0.5, 2.0, 2.25]), edge_order=2),
+                           Sample(Draw((2,)), np.array([0.0, 0.5]))], own_dtype=True)
 row("cummax", lambda x, axis=-1: _so_far(x, axis, np.maximum), [Sample(_far((2, 5))), Sample(_far((4, 3)), axis=0), Sample(_far((2, 4, 3)), 1), Sample(Draw((0, 2)))])
 row("cummin", lambda x, axis=-1: _so_far(x, axis, np.minimum), [Sample(_far((2, 5))), Sample(_far((4, 3)), axis=0), Sample(_far((1,)))])
 row("logcumsumexp", lambda x, axis=-1: np.log(np.cumsum(np.exp(x), axis)), [Sample(Draw((2, 5))), Sample(Draw((4, 3)), axis=0), Sample(Draw((0,)))])
@@ -703,6 +716,21 @@ row("tile", np.tile, [Sample(Draw((2, 3)), 2), Sample(Draw((2, 3)), (2, 2)), Sam
 row("pad", lambda x, widths, mode="constant", **options: np.pad(x, widths, mode, **options),
     [Sample(Draw((2, 3)), 1), Sample(Draw((2, 3)), ((1, 0), (0, 2)), constant_values=1.5), Sample(Draw((4,)), (1, 2)), Sample(Draw((0,)), 1)] +
     [Sample(Draw((2, 3)), ((2, 5), (1, 0)), mode=mode) for mode in ("reflect", "symmetric", "edge", "wrap")] + [Sample(Draw((1,)), 3, mode="reflect")])
+row("dstack", np.dstack, [Sample([Draw((2, 3)), Draw((2, 3))]), Sample([Draw((2,)), Draw((2,))]), Sample([Draw((2, 3, 2)), Draw((2, 3))])])
+row("column_stack", np.column_stack, [Sample([Draw((2,)), Draw((2, 3))]), Sample([Draw(()), Draw((1,))])])
+for _name in ("atleast_1d", "atleast_2d", "atleast_3d"):
+    row(_name, getattr(np, _name), [Sample(Draw(shape)) for shape in ((), (3,), (2, 3), (2, 1, 3), (0,))] + [Sample(Draw(()), Draw((2, 2)))])
+for _axis, _name in enumerate(("vsplit", "hsplit", "dsplit")):
+    row(_name, getattr(np, _name), [Sample(Draw((2, 4, 6)), 2), Sample(Draw((4, 3, 2)), [1, 2])])
+row("hsplit", np.hsplit, [Sample(Draw((4,)), 2)])
+row("split_with_sizes", lambda x, sizes, axis=0: np.split(x, np.cumsum(sizes)[:-1], axis), [Sample(Draw((4, 2)), [1, 3]), Sample(Draw((2, 5)), (0, 5), axis=1)])
+row("constant_pad_nd", lambda x, pad, value=0: np.pad(x, ((0, 0), pad[2:], pad[:2]), constant_values=value), [Sample(Draw((2, 3, 4)), (1, 0, 2, 3)), Sample(Draw((1, 2, 2)), (0, 1, 1, 0), 1.5)])
+row("unfold", lambda x, axis, size, step: np.lib.stride_tricks.sliding_window_view(x, size, axis)[(slice(None),) * (axis % x.ndim) + (slice(None, None, step),)],
+    [Sample(Draw((7,)), 0, 3, 2), Sample(Draw((2, 5)), -1, 2, 1), Sample(Draw((4, 3)), 0, 4, 9), Sample(Draw((4, 2)), 0, 2, 2), Sample(Draw((3, 0)), 0, 1, 1)])
+row("as_strided", lambda x, shape, strides, offset=0: np.lib.stride_tricks.as_strided(np.ascontiguousarray(x).reshape(-1)[offset:], shape, [x.itemsize * s for s in strides]),
+    [Sample(Draw((3, 4)), (2, 3), (4, 1)), Sample(Draw((8,)), (3, 3), (2, 1), 1), Sample(Draw((4,)), (2, 3), (0, 1)), Sample(Draw((2, 3)), (2,), (-3,), 4), Sample(Draw((2,)), (), ()),
+     Sample(Draw((3,)), (0, 2), (1, 1))],
+    function=lambda x, *layout: cg.as_strided(x.clone(), *layout))
 row("meshgrid", lambda *xs, indexing="xy": np.meshgrid(*xs, indexing=indexing),
     [Sample(Draw((2,)), Draw((3,))), Sample(Draw((2,)), Draw((3,)), Draw((4,)), indexing="ij"), Sample(Draw((2,))), Sample(Draw(()), Draw((2,)))])
 

@@ -12,10 +12,11 @@ from cgrad.core.dtype cimport ITEMSIZE, KIND, dtype_object
 from cgrad.core.elementwise cimport ONES, as_tensor, compute, is_number
 from cgrad.core.primitive cimport BOOLEAN, Primitive
 from cgrad.core.record cimport take_history
+from cgrad.core.forward.plan cimport may_overlap_itself
 from cgrad.core.tape cimport Node, grad_enabled
 from cgrad.core.tensor cimport (
-    BATCHED, CONTIGUOUS, DUAL, REQUIRES_GRAD, SLOW, Tensor, copy_into, copy_tensor, launch, refresh, same_shape, set_extra, set_inplace_operator,
-    shape_of, shape_text, shape_tuple, stale, writable,
+    BATCHED, CONTIGUOUS, DUAL, REQUIRES_GRAD, SLOW, Tensor, copy_into, copy_tensor, launch, refresh, same_shape,
+    set_extra, set_inplace_operator, shape_of, shape_text, shape_tuple, stale, writable,
 )
 
 from cgrad.core.apply import OPERATOR_SYMBOLS
@@ -25,14 +26,6 @@ cdef object broadcasting = None
 cdef object write_view = None      # a recorded write through a view
 
 
-cdef bint may_overlap_itself(Tensor x) noexcept:
-    cdef int k
-    for k in range(x.rank):
-        if x.dims[k] > 1 and x.dims[x.rank + k] == 0:
-            return True
-    return False
-
-
 cdef int check_inplace(str name, Tensor x, unsigned int flags) except -1:
     writable(x, name)
     if x.flags & REQUIRES_GRAD and grad_enabled() and (x.node is None or x.base is not None and x.base.node is None and x.base.flags & REQUIRES_GRAD):
@@ -40,8 +33,8 @@ cdef int check_inplace(str name, Tensor x, unsigned int flags) except -1:
         raise RuntimeError(f"{name}: {what} cannot be changed in place while operations are recorded; "
                            "change it under cgrad.no_grad(), or work on x.clone()")
     if may_overlap_itself(x):
-        raise RuntimeError(f"{name}: the tensor has several elements in one place (an axis of stride 0, shape {shape_text(x.rank, x.dims)}), "
-                           "so it cannot be changed in place; take x.clone() first")
+        raise RuntimeError(f"{name}: the tensor has several elements in one place (shape {shape_text(x.rank, x.dims)}, strides "
+                           f"{shape_text(x.rank, x.dims + x.rank)}), so it cannot be changed in place; take x.clone() first")
     return 0
 
 

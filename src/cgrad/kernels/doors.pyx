@@ -164,3 +164,16 @@ def binary(str name, const real[:, :] x, const real[:, :] y, real[:, :] out):
     steps[4], steps[5] = y.strides[0], y.strides[1]
     with nogil:
         run_2d(kernel, dtype, 3, data, sizeof(real), x.shape, steps)
+
+
+include "gammainc.pxi"
+
+
+def gammainc(const double[::1] a, const double[::1] x, double[::1] out, bint upper):
+    """out = P(a, x), or Q(a, x) if `upper`, elementwise; all of one length."""
+    cdef Py_ssize_t i, n = out.shape[0]
+    if a.shape[0] != n or x.shape[0] != n:
+        raise ValueError(f"gammainc: the arrays differ in length: {a.shape[0]}, {x.shape[0]} and {n}")
+    with nogil:
+        for i in range(n):
+            out[i] = incomplete_gamma(a[i], x[i], upper)

@@ -6,7 +6,7 @@ Tensor, a method; every alias of a keyword is accepted by all functions that hav
 """
 
 KEYWORDS = {
-    "axis": ("dim", "dims"),
+    "axis": ("dim", "dims", "dimension"),
     "keepdims": ("keepdim",),
     "x": ("input", "x1"),
     "y": ("other", "x2"),
@@ -19,6 +19,7 @@ KEYWORDS = {
     "indices": ("index",),
     "src": ("value",),
     "k": ("diagonal",),
+    "strides": ("stride",),
     "axis0": ("dim0",),
     "axis1": ("dim1",),
     "axis2": ("dim2",),
@@ -75,6 +76,7 @@ NAMES = {
     "expand_dims": ("unsqueeze",),
     "broadcast_tensors": ("broadcast_arrays",),
     "concat": ("cat", "concatenate"),
+    "vstack": ("row_stack",),
     "unstack": ("unbind",),
 }
 

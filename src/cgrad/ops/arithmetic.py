@@ -13,8 +13,8 @@ from cgrad.ops.define import ELEMENTWISE, define, public
 def _scaled(name, function):
     """Addition or subtraction with PyTorch's ``alpha=``."""
     def extended(x, y, *, alpha=1):
-        x, y = as_tensor(name, x), as_tensor(name, y)
-        if isinstance(alpha, float) and not x.dtype.is_floating_point and not y.dtype.is_floating_point:
+        x, y = [v if isinstance(v, (int, float)) else as_tensor(name, v) for v in (x, y)]
+        if isinstance(alpha, float) and not any(isinstance(v, float) or not isinstance(v, int) and v.dtype.is_floating_point for v in (x, y)):
             raise TypeError(f"{name}: alpha must be an integer for integer tensors, got {alpha}")
         return function()(x, y * alpha)
     return extended
@@ -66,6 +66,34 @@ subtract = define(
     >>> cg.subtract(cg.tensor([1.0, 2.0]), 10)
     tensor([-9., -8.])
     """)
+
+
+@public(method=True)
+def rsub(x, y, *, alpha=1):
+    """Difference the other way round, elementwise: ``y - alpha * x``.
+
+    Parameters
+    ----------
+    x, y : Tensor or number
+    alpha : number, optional
+
+    Returns
+    -------
+    Tensor
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not broadcast.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.rsub(cg.tensor([1.0, 2.0]), 10)
+    tensor([9., 8.])
+    """
+    return subtract(y, x) if alpha == 1 else subtract(y, x, alpha=alpha)
+
 
 multiply = define(
     "multiply", vjp=(lambda g, y: g * y, lambda g, x: g * x), kind=ELEMENTWISE,

@@ -740,7 +740,7 @@ def linspace(start, stop=None, num=None, *, end=None, steps=None, endpoint=True,
     return spread("linspace", start, stop, _steps("linspace", num, steps), endpoint, dtype, requires_grad)
 
 
-def logspace(start, stop=None, num=None, *, end=None, steps=None, base=10.0, endpoint=True, dtype=None, device=None,
+def logspace(start, stop=None, num=None, base=10.0, *, end=None, steps=None, endpoint=True, dtype=None, device=None,
              requires_grad=False):
     """
     Powers of a base at equal distances of the exponent.
@@ -913,7 +913,7 @@ def triu(x, k=0):
     return _triangle(like("triu", x), diagonal_number(k), False)
 
 
-def tril_indices(n_rows, n_cols=None, k=0):
+def tril_indices(n_rows, n_cols=None, k=0, *, dtype=None, device=None):
     """
     Rows and columns of the elements of a lower triangle.
 
@@ -924,11 +924,15 @@ def tril_indices(n_rows, n_cols=None, k=0):
         As many as rows if left out.
     k : int, default 0
         The last diagonal that belongs to it.
+    dtype : DType, optional
+        int64 if left out.
+    device : {"cpu", None}
+        Accepted for compatibility.
 
     Returns
     -------
     Tensor
-        int64, shape (2, n): a row of row numbers and a row of column numbers.
+        Shape (2, n): a row of row numbers and a row of column numbers.
 
     Examples
     --------
@@ -937,10 +941,10 @@ def tril_indices(n_rows, n_cols=None, k=0):
     tensor([[0, 1, 1],
             [0, 0, 1]])
     """
-    return triangle_indices("tril_indices", np.tril_indices, n_rows, n_cols, k)
+    return triangle_indices("tril_indices", np.tril_indices, n_rows, n_cols, k, dtype, device)
 
 
-def triu_indices(n_rows, n_cols=None, k=0):
+def triu_indices(n_rows, n_cols=None, k=0, *, dtype=None, device=None):
     """
     Rows and columns of the elements of an upper triangle.
 
@@ -951,11 +955,15 @@ def triu_indices(n_rows, n_cols=None, k=0):
         As many as rows if left out.
     k : int, default 0
         The first diagonal that belongs to it.
+    dtype : DType, optional
+        int64 if left out.
+    device : {"cpu", None}
+        Accepted for compatibility.
 
     Returns
     -------
     Tensor
-        int64, shape (2, n): a row of row numbers and a row of column numbers.
+        Shape (2, n): a row of row numbers and a row of column numbers.
 
     Examples
     --------
@@ -964,15 +972,16 @@ def triu_indices(n_rows, n_cols=None, k=0):
     tensor([[0, 0, 1],
             [0, 1, 1]])
     """
-    return triangle_indices("triu_indices", np.triu_indices, n_rows, n_cols, k)
+    return triangle_indices("triu_indices", np.triu_indices, n_rows, n_cols, k, dtype, device)
 
 
-def triangle_indices(name, function, n_rows, n_cols, k):
+def triangle_indices(name, function, n_rows, n_cols, k, dtype, device):
+    check_device(name, device)
     rows = length(name, n_rows)
     columns = rows if n_cols is None else length(name, n_cols)
     if min(rows, columns) < 0:
         raise ValueError(f"{name}: {rows} x {columns} is not a possible size")
-    return convert.tensor_from(np.stack(function(rows, length(name, k), columns)), "int64", None)
+    return convert.tensor_from(np.stack(function(rows, length(name, k), columns)), "int64" if dtype is None else dtype, None)
 
 
 def meshgrid(*xs, indexing="xy"):

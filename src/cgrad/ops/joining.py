@@ -178,16 +178,93 @@ def stack(xs, axis=0):
     return _stack(xs, one_axis("stack", axis, xs[0].ndim + 1))
 
 
-def _at_least(xs, name, n):
-    xs = _tensors(name, xs)
-    out = []
-    for x in xs:
-        if n >= 1 and x.ndim == 0:
-            x = reshape(x, (1,))
-        if n >= 2 and x.ndim == 1:
-            x = reshape(x, (1, x.size))
-        out.append(x)
-    return out
+def _at_least(x, n):
+    """`x` with at least `n` axes: new ones come first, but for a third axis last, as NumPy has it."""
+    if x.ndim >= n:
+        return x
+    if n == 3:
+        return reshape(x, (1, x.size, 1) if x.ndim < 2 else (*x.shape, 1))
+    return reshape(x, (1,) * (n - x.ndim) + x.shape)
+
+
+def _raised(name, xs, n):
+    if len(xs) == 1 and isinstance(xs[0], (list, tuple)) and any(isinstance(x, Tensor) for x in xs[0]):
+        xs = xs[0]
+        return tuple(_at_least(as_tensor(name, x), n) for x in xs)
+    xs = [_at_least(as_tensor(name, x), n) for x in xs]
+    return xs[0] if len(xs) == 1 else tuple(xs)
+
+
+@public(method=False)
+def atleast_1d(*xs):
+    """
+    Tensors with at least one axis.
+
+    Parameters
+    ----------
+    *xs : Tensor
+        Or one list of them.
+
+    Returns
+    -------
+    Tensor or tuple of Tensor
+        Views; a number becomes a vector.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.atleast_1d(cg.tensor(3))
+    tensor([3])
+    """
+    return _raised("atleast_1d", xs, 1)
+
+
+@public(method=False)
+def atleast_2d(*xs):
+    """
+    Tensors with at least two axes.
+
+    Parameters
+    ----------
+    *xs : Tensor
+        Or one list of them.
+
+    Returns
+    -------
+    Tensor or tuple of Tensor
+        Views; a vector becomes a row.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.atleast_2d(cg.tensor([1, 2]))
+    tensor([[1, 2]])
+    """
+    return _raised("atleast_2d", xs, 2)
+
+
+@public(method=False)
+def atleast_3d(*xs):
+    """
+    Tensors with at least three axes.
+
+    Parameters
+    ----------
+    *xs : Tensor
+        Or one list of them.
+
+    Returns
+    -------
+    Tensor or tuple of Tensor
+        Views; a matrix of shape (m, n) gets the shape (m, n, 1), a vector (1, n, 1).
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.atleast_3d(cg.zeros(2, 3)).shape
+    (2, 3, 1)
+    """
+    return _raised("atleast_3d", xs, 3)
 
 
 @public(method=False)
@@ -218,7 +295,7 @@ def hstack(xs):
     >>> cg.hstack([cg.zeros(1), cg.ones(2)])
     tensor([0., 1., 1.])
     """
-    xs = _at_least(xs, "hstack", 1)
+    xs = [_at_least(x, 1) for x in _tensors("hstack", xs)]
     return concat(xs, 0 if xs[0].ndim == 1 else 1)
 
 
@@ -251,7 +328,71 @@ def vstack(xs):
     tensor([[0., 0.],
             [1., 1.]])
     """
-    return concat(_at_least(xs, "vstack", 2), 0)
+    return concat([_at_least(x, 2) for x in _tensors("vstack", xs)], 0)
+
+
+@public(method=False)
+def dstack(xs):
+    """
+    Tensors one behind the other: along axis 2, which matrices and vectors get first.
+
+    Parameters
+    ----------
+    xs : list or tuple of Tensor
+
+    Returns
+    -------
+    Tensor
+
+    Raises
+    ------
+    ValueError
+        Shapes that do not fit.
+
+    Notes
+    -----
+    Gradient: each tensor gets its stretch of ``g``.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.dstack([cg.zeros(2), cg.ones(2)])
+    tensor([[[0., 1.],
+             [0., 1.]]])
+    """
+    return concat([_at_least(x, 3) for x in _tensors("dstack", xs)], 2)
+
+
+@public(method=False)
+def column_stack(xs):
+    """
+    Tensors side by side along axis 1, vectors as columns.
+
+    Parameters
+    ----------
+    xs : list or tuple of Tensor
+
+    Returns
+    -------
+    Tensor
+
+    Raises
+    ------
+    ValueError
+        Shapes that do not fit.
+
+    Notes
+    -----
+    Gradient: each tensor gets its stretch of ``g``.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.column_stack([cg.zeros(2), cg.ones(2)])
+    tensor([[0., 1.],
+            [0., 1.]])
+    """
+    return concat([x if x.ndim > 1 else reshape(x, (x.size, 1)) for x in _tensors("column_stack", xs)], 1)
 
 
 # ------------------------------------------------------------------------------------------------------------------ cutting
@@ -397,6 +538,139 @@ def tensor_split(x, indices_or_sections, axis=0):
     if parts <= 0:
         raise ValueError(f"tensor_split: the number of parts must be positive, got {parts}")
     return _split(x, tuple(n // parts + (k < n % parts) for k in range(parts)), axis)
+
+
+def _equal_parts(name, x, indices_or_sections, axis, least):
+    x = as_tensor(name, x)
+    if x.ndim < least:
+        raise ValueError(f"{name}: needs at least {least} axes, got shape {x.shape}")
+    n = x.shape[axis]
+    if isinstance(indices_or_sections, int) and indices_or_sections > 0 and n % indices_or_sections:
+        raise ValueError(f"{name}: {indices_or_sections} parts do not divide the length {n} of axis {axis}; use tensor_split")
+    return tensor_split(x, indices_or_sections, axis)
+
+
+@public(method=True)
+def hsplit(x, indices_or_sections):
+    """
+    Parts along axis 1, of a vector along axis 0: the reverse of `hstack`.
+
+    Parameters
+    ----------
+    x : Tensor
+    indices_or_sections : int or list of int
+        Into how many equal parts, or at which places to cut.
+
+    Returns
+    -------
+    tuple of Tensor
+        Views.
+
+    Raises
+    ------
+    ValueError
+        Parts that cannot be equal, or too few axes.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.hsplit(cg.arange(4), 2)
+    (tensor([0, 1]), tensor([2, 3]))
+    """
+    return _equal_parts("hsplit", x, indices_or_sections, 0 if as_tensor("hsplit", x).ndim == 1 else 1, 1)
+
+
+@public(method=True)
+def vsplit(x, indices_or_sections):
+    """
+    Parts along axis 0: the reverse of `vstack`.
+
+    Parameters
+    ----------
+    x : Tensor
+        At least 2-d.
+    indices_or_sections : int or list of int
+        As for `hsplit`.
+
+    Returns
+    -------
+    tuple of Tensor
+        Views.
+
+    Raises
+    ------
+    ValueError
+        Parts that cannot be equal, or too few axes.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.vsplit(cg.tensor([[1, 2], [3, 4]]), 2)
+    (tensor([[1, 2]]), tensor([[3, 4]]))
+    """
+    return _equal_parts("vsplit", x, indices_or_sections, 0, 2)
+
+
+@public(method=True)
+def dsplit(x, indices_or_sections):
+    """
+    Parts along axis 2: the reverse of `dstack`.
+
+    Parameters
+    ----------
+    x : Tensor
+        At least 3-d.
+    indices_or_sections : int or list of int
+        As for `hsplit`.
+
+    Returns
+    -------
+    tuple of Tensor
+        Views.
+
+    Raises
+    ------
+    ValueError
+        Parts that cannot be equal, or too few axes.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> [part.shape for part in cg.dsplit(cg.zeros(2, 3, 4), [1])]
+    [(2, 3, 1), (2, 3, 3)]
+    """
+    return _equal_parts("dsplit", x, indices_or_sections, 2, 3)
+
+
+@public(method=True)
+def split_with_sizes(x, split_sizes, axis=0):
+    """
+    PyTorch's name of `split` with a list of lengths.
+
+    Parameters
+    ----------
+    x : Tensor
+    split_sizes : list of int
+        All lengths, which must add up.
+    axis : int, default 0
+
+    Returns
+    -------
+    tuple of Tensor
+        Views.
+
+    Raises
+    ------
+    ValueError
+        Lengths that are negative or do not add up.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.split_with_sizes(cg.arange(3), [1, 2])
+    (tensor([0]), tensor([1, 2]))
+    """
+    return split(x, list(split_sizes), axis)
 
 
 @public(method=True)
@@ -709,6 +983,47 @@ def pad(x, pad_width, mode="constant", constant_values=0):
         if before or after:
             x = take(x, _frame(mode, x.shape[axis], before, after, axis), axis)
     return x
+
+
+_framed = pad      # below, `pad` is a parameter
+
+
+@public(method=False)
+def constant_pad_nd(x, pad, value=0):
+    """
+    A frame of one number around a tensor, with widths in PyTorch's order.
+
+    Parameters
+    ----------
+    x : Tensor
+    pad : sequence of int
+        ``(before, after)`` of the last axis, then of the one before it, and so on; negative numbers cut off.
+    value : number, default 0
+
+    Returns
+    -------
+    Tensor
+        A copy.
+
+    Raises
+    ------
+    ValueError
+        An odd number of widths, more pairs than axes, or more cut off than there is.
+
+    Notes
+    -----
+    Gradient: ``g`` within the frame.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.constant_pad_nd(cg.tensor([[1, 2]]), (1, 0), 7)
+    tensor([[7, 1, 2]])
+    """
+    x, pad = as_tensor("constant_pad_nd", x), list(pad)
+    if len(pad) % 2 or len(pad) > 2 * x.ndim:
+        raise ValueError(f"constant_pad_nd: needs a (before, after) pair for at most {x.ndim} axes, got {len(pad)} widths")
+    return _framed(x, [(0, 0)] * (x.ndim - len(pad) // 2) + list(zip(pad[-2::-2], pad[::-2])), constant_values=value)
 
 
 def _frame(mode, n, before, after, axis):

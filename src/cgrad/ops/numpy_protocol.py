@@ -26,12 +26,12 @@ FUNCTIONS = frozenset("""
     moveaxis nan_to_num nanmax nanmean nanmin nanprod nanquantile nanstd nansum nanvar nonzero ones_like pad prod quantile histogram
     imag ravel real repeat reshape roll rot90 round searchsorted sinc sort squeeze stack std sum swapaxes take take_along_axis tensordot tile
     trapezoid tril triu unique_all unique_counts unique_inverse unique_values unstack var vstack zeros_like atleast_3d
-    dstack hsplit vsplit dsplit nancumsum nancumprod gradient nanargmax nanargmin unwrap broadcast_to
+    dstack hsplit vsplit dsplit nancumsum nancumprod nanargmax nanargmin unwrap broadcast_to
     linalg.cholesky linalg.cond linalg.cross linalg.det linalg.eigh linalg.eigvalsh linalg.inv linalg.lstsq linalg.matmul linalg.matrix_norm
     linalg.matrix_power linalg.matrix_rank linalg.matrix_transpose linalg.multi_dot linalg.outer linalg.pinv linalg.slogdet linalg.solve
     linalg.svdvals linalg.tensordot linalg.tensorinv linalg.tensorsolve linalg.trace linalg.vecdot linalg.vector_norm linalg.diagonal
     fft.fft fft.ifft fft.fft2 fft.ifft2 fft.fftn fft.ifftn fft.rfft fft.irfft fft.rfft2 fft.irfft2 fft.rfftn fft.irfftn fft.hfft fft.ihfft
-    fft.fftshift fft.ifftshift
+    fft.fftshift fft.ifftshift atleast_1d atleast_2d column_stack fliplr flipud
 """.split())  # noqa: SIM905
 RENAMED = {"around": "round", "array_split": "tensor_split", "fix": "trunc", "copy": "clone"}
 
@@ -340,34 +340,10 @@ def _append(arr, values, axis=None):
     return PUBLIC["concat"]([arr.reshape(-1), values.reshape(-1)] if axis is None else [arr, values], axis=axis or 0)
 
 
-def _at_least(ndim, name):
-    def raised(*arys):
-        results = []
-        for x in arys:
-            x = as_tensor(name, x)
-            results.append(x if x.ndim >= ndim else x.reshape((1,) * (ndim - x.ndim) + x.shape))
-        return results[0] if len(results) == 1 else tuple(results)
-    return raised
-
-
-adapter("atleast_1d")(_at_least(1, "atleast_1d"))
-adapter("atleast_2d")(_at_least(2, "atleast_2d"))
-
-
-@adapter("column_stack")
-def _column_stack(tup):
-    columns = [as_tensor("column_stack", x) for x in tup]
-    return PUBLIC["concat"]([x if x.ndim > 1 else x.reshape(-1, 1) for x in columns], axis=1)
-
-
-@adapter("fliplr")
-def _fliplr(m):
-    return PUBLIC["flip"](m, axis=1)
-
-
-@adapter("flipud")
-def _flipud(m):
-    return PUBLIC["flip"](m, axis=0)
+@adapter("gradient")
+def _gradient(f, *varargs, axis=None, edge_order=1):
+    slopes = PUBLIC["gradient"](f, *varargs, axis=axis, edge_order=edge_order)
+    return slopes[0] if len(slopes) == 1 else slopes
 
 
 @adapter("ptp")

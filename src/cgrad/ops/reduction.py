@@ -10,7 +10,7 @@ from cgrad.core.forward import reduce as forward
 from cgrad.core.tensor import Tensor
 from cgrad.ops import compare
 from cgrad.core.arguments import (
-    as_floating, as_tensor, cast, kept_shape, one_axis, reduced_count, result_shape, several_axes,
+    as_floating, as_tensor, cast, kept_shape, one_axis, reduced_count, result_shape, several_axes, shape_tuple,
 )
 from cgrad.ops.arithmetic import maximum, minimum
 from cgrad.ops.define import LINEAR, NONDIFF, define, public
@@ -72,6 +72,44 @@ def sum(x, axis=None, keepdims=False, dtype=None):
     """
     x = cast(as_tensor("sum", x), dtype)
     return cast(_sum(x, several_axes("sum", axis, x.ndim), builtins.bool(keepdims)), dtype)
+
+
+@public(method=True)
+def sum_to_size(x, shape, *more):
+    """Sum over the axes along which a tensor of some shape would be broadcast: the adjoint of `broadcast_to`.
+
+    Parameters
+    ----------
+    x : Tensor
+    shape : int or tuple of int
+        The shape to reach; it must broadcast to that of `x`.  ``x.sum_to_size(1, 3)`` works, too.
+
+    Returns
+    -------
+    Tensor
+
+    Raises
+    ------
+    ValueError
+        If the shape does not broadcast to that of `x`.
+
+    Notes
+    -----
+    Gradient: ``g`` repeated along the axes.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.sum_to_size(cg.ones(2, 3), (2, 1))
+    tensor([[3.],
+            [3.]])
+    """
+    x, shape = as_tensor("sum_to_size", x), shape_tuple("sum_to_size", shape, more)
+    lead = x.ndim - len(shape)
+    if lead < 0 or builtins.any(n not in (1, m) for n, m in zip(shape, x.shape[lead:])):
+        raise ValueError(f"sum_to_size: shape {shape} does not broadcast to that of the tensor, {x.shape}")
+    axes = tuple([k for k in range(x.ndim) if k < lead or shape[k - lead] != x.shape[k]])
+    return _reshape(sum(x, axes, True) if axes else +x, shape)
 
 
 def _mean_forward(x, axis, keepdims):

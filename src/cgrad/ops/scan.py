@@ -206,6 +206,93 @@ def diff(x, n=1, axis=-1, prepend=None, append=None):
     return x
 
 
+def _slopes(x, places, axis, edge_order):
+    """The derivative along an axis: of parabolas through three neighbours; at the ends of lines, or of the parabolas nearest."""
+    n = x.shape[axis]
+
+    def part(start, stop):
+        return _part(x, axis, start, stop)
+
+    if isinstance(places, (int, float)) or places.ndim == 0:
+        inner, first, last = (part(2, None) - part(0, -2)) / (2 * places), (part(1, 2) - part(0, 1)) / places, (part(-1, None) - part(-2, -1)) / places
+        if edge_order == 2:
+            first = (4 * part(1, 2) - 3 * part(0, 1) - part(2, 3)) / (2 * places)
+            last = (3 * part(-1, None) - 4 * part(-2, -1) + part(-3, -2)) / (2 * places)
+        return concat([first, inner, last], axis)
+    steps = reshape(diff(places), (-1,) + (1,) * (x.ndim - 1 - axis))
+    lines = diff(x, axis=axis) / steps
+    before, after = _part(lines, axis, 0, -1), _part(lines, axis, 1, None)
+    if n == 2:
+        return concat([lines, lines], axis)
+    a, b = steps[:-1], steps[1:]
+    inner = (before * b + after * a) / (a + b)
+    if edge_order == 1:
+        return concat([_part(lines, axis, 0, 1), inner, _part(lines, axis, -1, None)], axis)
+    first = (_part(before, axis, 0, 1) * (2 * a[:1] + b[:1]) - _part(after, axis, 0, 1) * a[:1]) / (a[:1] + b[:1])
+    last = (_part(after, axis, -1, None) * (2 * b[-1:] + a[-1:]) - _part(before, axis, -1, None) * b[-1:]) / (a[-1:] + b[-1:])
+    return concat([first, inner, last], axis)
+
+
+@public(method=False)
+def gradient(x, *spacings, spacing=None, axis=None, edge_order=1):
+    """The derivative along axes of a function that is known at the points of a grid, by differences of neighbours.
+
+    Parameters
+    ----------
+    x : Tensor
+        The values; at least ``edge_order + 1`` along each axis.
+    *spacings : number or 1-d Tensor, optional
+        The distance of neighbours, 1 by default, or the coordinates: one for all axes, or one for each.
+    spacing : number, or list of these, optional
+        The same by name, as in PyTorch.
+    axis : int or tuple of int, optional
+        Along which axes; by default all.
+    edge_order : int, optional
+        1 takes the slope of a line at the ends, 2 that of a parabola.
+
+    Returns
+    -------
+    tuple of Tensor
+        One for each axis, also for a single one (as in PyTorch), in the shape of `x`; integers give the default float.
+
+    Raises
+    ------
+    IndexError
+        If an axis is out of range.
+    ValueError
+        If an axis is too short or named twice, or the spacing does not fit.
+
+    Notes
+    -----
+    Inside, the slope of the parabola through a point and its two neighbours, of second order in the distance.  Gradient: for `x` and for coordinates.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.gradient(cg.tensor([1.0, 4.0, 9.0, 16.0]))
+    (tensor([3., 4., 6., 7.]),)
+    """
+    x = as_floating("gradient", x)
+    if edge_order not in (1, 2):
+        raise ValueError(f"gradient: edge_order must be 1 or 2, got {edge_order!r}")
+    axes = tuple(range(x.ndim)) if axis is None else tuple([one_axis("gradient", a, x.ndim) for a in (axis if isinstance(axis, (tuple, list)) else (axis,))])
+    if len(set(axes)) < len(axes):
+        raise ValueError(f"gradient: an axis is named twice in {axis}")
+    if spacing is not None:
+        spacings = tuple(spacing) if isinstance(spacing, (tuple, list)) else (spacing,)
+    spacings = [s if isinstance(s, (int, float)) else as_tensor("gradient", s) for s in spacings or (1,)]
+    if len(spacings) == 1:
+        spacings *= len(axes)
+    if len(spacings) != len(axes):
+        raise ValueError(f"gradient: {len(spacings)} spacings for {len(axes)} axes; give one for all, or one for each")
+    for a, s in zip(axes, spacings):
+        if x.ndim == 0 or x.shape[a] <= edge_order:
+            raise ValueError(f"gradient: needs at least {edge_order + 1} points along axis {a}, got shape {x.shape}")
+        if not isinstance(s, (int, float)) and s.ndim and s.shape != (x.shape[a],):
+            raise ValueError(f"gradient: needs a distance or {x.shape[a]} coordinates for axis {a} of shape {x.shape}, got shape {s.shape}")
+    return tuple([_slopes(x, s, a, edge_order) for a, s in zip(axes, spacings)])
+
+
 # --------------------------------------------------------------------------------------------------------------- extremes
 _running_extremes = define("running_extremes", forward=running.running_extremes, inputs=("x",), options=("axis", "largest"), kind=NONDIFF,
                            public=False)

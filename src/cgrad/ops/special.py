@@ -6,12 +6,15 @@ The formulas of the kernels are in kernels/special.pxi.  Next: activation.py.
 import math
 
 from cgrad.core.arguments import as_floating, as_tensor, whole_number
+from cgrad.core.dtype import promote_types
+from cgrad.core.forward import copy, fill
 from cgrad.ops import compare, elementwise
 from cgrad.ops.arithmetic import logaddexp, sign
 from cgrad.ops.creation import full_like, zeros_like
 from cgrad.ops.define import ELEMENTWISE, NONDIFF, define, public
 from cgrad.ops.elementwise import exp
 from cgrad.ops.results import Frexp
+from cgrad.ops.shape import broadcast_tensors
 
 # -------------------------------------------------------------------------------------------- gamma and zeta functions
 lgamma = define(
@@ -62,6 +65,108 @@ zeta = define(
     >>> cg.special.zeta(cg.tensor([2.0, 3.0]), 1.0)
     tensor([1.6449, 1.2021])
     """)
+
+
+def _incomplete(x, y, upper):
+    from cgrad.kernels.doors import gammainc  # loaded by whoever needs it
+    out = fill.empty("gammainc", (x.size,), "float64")
+    gammainc(*[copy.contiguous(copy.cast(v, out.dtype)).reshape(-1) for v in (x, y)], out, upper)
+    return copy.cast(out, x.dtype).reshape(x.shape)
+
+
+def _no_shape_gradient(g):
+    raise NotImplementedError("gammainc: there is no gradient in the shape x, the first argument; detach() it")
+
+
+def _incomplete_slope(g, x, y, upper):
+    slope = exp(xlogy(x - 1, y) - y - lgamma(x))
+    return -g * slope if upper else g * slope
+
+
+_gammainc = define("gammainc", forward=_incomplete, inputs=("x", "y"), options=("upper",), vjp=(_no_shape_gradient, _incomplete_slope),
+                   batch=lambda x, y, upper, size, batched: _gammainc(
+                       *[v if one else v.broadcast_to((size, *v.shape)) for v, one in zip((x, y), batched)], upper), public=False)
+
+
+def _regularised(name, x, y, upper):
+    """P or Q of two operands of any shapes and dtypes; a Python number takes the dtype of the tensor that it meets."""
+    if isinstance(y, (int, float)):
+        x = as_floating(name, x)
+        y = full_like(x.detach(), y)
+    y = as_floating(name, y)
+    x = full_like(y.detach(), x) if isinstance(x, (int, float)) else as_floating(name, x)
+    dtype = promote_types(x.dtype, y.dtype)
+    return _gammainc(*broadcast_tensors(x.astype(dtype, copy=False), y.astype(dtype, copy=False)), upper)
+
+
+@public(method=True)
+def igamma(x, y):
+    """Regularised lower incomplete gamma function P(x, y), elementwise: the integral of ``t**(x - 1) * exp(-t)`` from 0 to y over ``gamma(x)``.
+
+    Parameters
+    ----------
+    x : Tensor
+        The shape, not negative.
+    y : Tensor
+        The bound, not negative.
+
+    Returns
+    -------
+    Tensor
+        The broadcast shape and promoted dtype; NaN for negative arguments.
+
+    Raises
+    ------
+    NotImplementedError
+        When a gradient in `x` is asked for.
+    ValueError
+        If the shapes do not broadcast.
+
+    Notes
+    -----
+    `cgrad.special.gammainc` is another name.  Gradient in `y`: ``g * y**(x - 1) * exp(-y) / gamma(x)``.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.igamma(cg.tensor(1.0), cg.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.6321])
+    """
+    return _regularised("igamma", x, y, False)
+
+
+@public(method=True)
+def igammac(x, y):
+    """Regularised upper incomplete gamma function Q(x, y) = 1 - P(x, y), elementwise, accurate where it is small.
+
+    Parameters
+    ----------
+    x, y : Tensor
+        As for `igamma`.
+
+    Returns
+    -------
+    Tensor
+        The broadcast shape and promoted dtype; NaN for negative arguments.
+
+    Raises
+    ------
+    NotImplementedError
+        When a gradient in `x` is asked for.
+    ValueError
+        If the shapes do not broadcast.
+
+    Notes
+    -----
+    `cgrad.special.gammaincc` is another name.  Gradient in `y`: minus that of `igamma`.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.igammac(cg.tensor(1.0), cg.tensor([0.0, 1.0]))
+    tensor([1.0000, 0.3679])
+    """
+    return _regularised("igammac", x, y, True)
 
 
 @public(method=False)

@@ -4,12 +4,15 @@ Called by ops/casting.py, ops/inplace.py and ops/strided.py with plain tensors; 
 Next: core/tensor.pyx, whose makers and copies these are.
 """
 from cgrad.core.dtype cimport DType, ITEMSIZE
+from cgrad.core.forward.plan cimport may_overlap_itself
 from cgrad.core.tensor cimport (
     Tensor, cast_tensor, contiguous_tensor, copy_into, copy_tensor, empty_tensor, scalar_tensor,
     shape_tuple, storage_tensor, view_tensor,
 )
 from cgrad.kernels.table cimport MAX_DIMS
 
+from cgrad.core.forward.fill import arange
+from cgrad.core.forward.index import index_scatter
 from cgrad.core.forward.reduce import sum as total
 
 
@@ -52,27 +55,41 @@ def layout_in_base(Tensor x):
             shape_tuple(x.rank, x.dims), shape_tuple(x.rank, x.dims + x.rank), (x.data - base.data) // ITEMSIZE[x.dtype_id])
 
 
-cdef Tensor with_layout(int dtype, tuple shape, tuple strides):
-    """A fresh tensor with a shape and strides that fill a block of memory (C order if they have gaps or overlap)."""
+def place_in_storage(Tensor x):
+    """How many elements fit into the memory of x before its first one, and from there on."""
+    cdef int itemsize = ITEMSIZE[x.dtype_id]
+    return (x.data - x.storage.data) // itemsize, (x.storage.data + x.storage.nbytes - x.data) // itemsize
+
+
+cdef Py_ssize_t extent(tuple shape, tuple strides, Py_ssize_t* low):
+    """How many places there are from the lowest element to the highest, and in `low` where the lowest lies from the first."""
+    cdef Py_ssize_t high = 0, n, step
+    low[0] = 0
+    for n, step in zip(shape, strides):
+        if n == 0:
+            return 0
+        if step > 0:
+            high += (n - 1) * step
+        else:
+            low[0] += (n - 1) * step
+    return high - low[0] + 1
+
+
+cdef Tensor laid_out(Tensor block, tuple shape, tuple strides, Py_ssize_t low):
+    """The memory of a 1-d tensor with a shape and strides, whose lowest element comes first; not a view."""
     cdef Py_ssize_t dims[MAX_DIMS]
     cdef Py_ssize_t steps[MAX_DIMS]
-    cdef Py_ssize_t count = 1, low = 0, high = 0
-    cdef int k, rank = len(shape)
-    cdef Tensor block
-    for k in range(rank):
+    cdef int k
+    for k in range(len(shape)):
         dims[k] = shape[k]
         steps[k] = strides[k]
-        count *= dims[k]
-        if dims[k] > 0:
-            if steps[k] > 0:
-                high += (dims[k] - 1) * steps[k]
-            else:
-                low += (dims[k] - 1) * steps[k]
-    if count == 0:
-        return empty_tensor(dtype, rank, dims)
-    high = high - low + 1
-    block = empty_tensor(dtype, 1, &high)
-    return storage_tensor(block.storage, block.data - low * ITEMSIZE[dtype], dtype, rank, dims, steps)
+    return storage_tensor(block.storage, block.data - low * ITEMSIZE[block.dtype_id], block.dtype_id, len(shape), dims, steps)
+
+
+cdef Tensor with_layout(int dtype, tuple shape, tuple strides):
+    """A fresh tensor with a shape and strides, in as much memory as these span."""
+    cdef Py_ssize_t low, span = extent(shape, strides, &low)
+    return laid_out(empty_tensor(dtype, 1, &span), shape, strides, low)
 
 
 cdef Tensor window(Tensor x, tuple shape, tuple strides, Py_ssize_t offset):
@@ -108,14 +125,19 @@ def put_window(Tensor x, Tensor value, tuple layout):
 def spread_window(Tensor g, tuple layout):
     """The adjoint of take_window: zeros laid out as the base, with g added where the view has its elements."""
     base_shape, base_strides, shape, strides, offset = layout
-    cdef Tensor out = with_layout(g.dtype_id, base_shape, base_strides)
+    cdef Py_ssize_t low, span = extent(base_shape, base_strides, &low)
+    cdef Tensor out
     cdef int k
-    copy_into(out, scalar_tensor(0, g.dtype_id))
     # Axes of stride 0 show one element many times: their gradients add up.
     axes = tuple([k for k in range(len(shape)) if strides[k] == 0 and shape[k] > 1])
     if axes:
         g = total(g, axes, True)
         shape = tuple([1 if k in axes else n for k, n in enumerate(shape)])
+    if may_overlap_itself(window(g, shape, strides, 0)):
+        places = copy_tensor(window(arange(0, 1, span, "int64"), shape, strides, offset - low))
+        return laid_out(index_scatter(g, (places,), (span,)), base_shape, base_strides, low)
+    out = with_layout(g.dtype_id, base_shape, base_strides)
+    copy_into(out, scalar_tensor(0, g.dtype_id))
     copy_into(window(out, shape, strides, offset), g)
     out.storage.version = 0
     return out

@@ -25,5 +25,6 @@ cdef int put(Plan plan, Tensor value, Mode mode, str op) except -1     # for key
 cdef int write(Plan plan, Tensor value, str op) except -1
 cdef int write_view(Tensor view, Tensor value, str op) except -1
 cdef int accumulate(Plan plan, Tensor value) except -1
+cdef bint may_overlap_itself(Tensor x) noexcept                        # whether two of its elements may lie in one place
 cdef int distinct(Tensor x, str op) except -1                          # ValueError where elements share one place in memory
 cdef Tensor zeros(int dtype, tuple shape)

@@ -12,7 +12,7 @@ from cgrad.core.dtype cimport ITEMSIZE, KIND, KIND_FLOAT, KIND_INT, dtype_object
 from cgrad.core.storage cimport Storage, new_storage
 from cgrad.core.element cimport item_of
 from cgrad.core.tensor cimport (
-    Tensor, cast_tensor, copy_into, copy_tensor, empty_tensor, readable, scalar_tensor, shape_of, shape_text, strides_of, view_tensor,
+    CONTIGUOUS, Tensor, cast_tensor, copy_into, copy_tensor, empty_tensor, readable, scalar_tensor, shape_of, shape_text, strides_of, view_tensor,
     writable,
 )
 from cgrad.kernels.index cimport ADD, GET, SET, Mode, Walk, check_indices, count_true, index_offsets, mask_offsets, run_walk
@@ -459,13 +459,35 @@ cdef void extent(Tensor x, Py_ssize_t* low, Py_ssize_t* high) noexcept:
     high[0] += ITEMSIZE[x.dtype_id]
 
 
+cdef bint may_overlap_itself(Tensor x) noexcept:
+    """By the strides: each must reach beyond what the axes of smaller ones span.  Some odd layouts without overlap are suspected, too."""
+    cdef Py_ssize_t steps[MAX_DIMS]
+    cdef Py_ssize_t spans[MAX_DIMS]
+    cdef Py_ssize_t step, reach = 0
+    cdef int k, at, n = 0
+    if x.flags & CONTIGUOUS or x.count == 0:
+        return False
+    for k in range(x.rank):
+        if shape_of(x)[k] > 1:
+            step = abs(strides_of(x)[k])
+            at = n
+            while at > 0 and steps[at - 1] > step:
+                steps[at], spans[at] = steps[at - 1], spans[at - 1]
+                at -= 1
+            steps[at], spans[at] = step, step * (shape_of(x)[k] - 1)
+            n += 1
+    for k in range(n):
+        if steps[k] <= reach:
+            return True
+        reach += spans[k]
+    return False
+
+
 cdef int distinct(Tensor x, str op) except -1:
     """Raise where several elements of `x` share one place in memory."""
-    cdef int k
-    for k in range(x.rank):
-        if strides_of(x)[k] == 0 and shape_of(x)[k] > 1 and x.count:
-            raise ValueError(f"{op}: several elements of this tensor share one place in memory (it was broadcast along axis {k}); "
-                             f"write into a copy, x.clone()")
+    if x.count and may_overlap_itself(x):
+        raise ValueError(f"{op}: several elements of this tensor of shape {shape_text(x.rank, x.dims)} and strides "
+                         f"{shape_text(x.rank, x.dims + x.rank)} share one place in memory; write into a copy, x.clone()")
     return 0
 
 

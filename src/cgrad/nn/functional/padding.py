@@ -55,7 +55,8 @@ def pad(input, pad, mode="constant", value=None):
     for n, pair in zip(input.shape, pairs):
         if mode == "reflect" and max(pair) >= max(n, 1) or mode == "circular" and max(pair) > n:
             raise ValueError(f"pad: mode {mode!r} cannot fill a frame of {pair} around {n} elements")
+    cut = [(min(before, 0), min(after, 0)) for before, after in pairs]
+    if mode == "circular" and min(widths, default=0) < 0:         # what is left goes round; mirrors look at what was there
+        input, cut = cg.pad(input, cut), None
     framed = cg.pad(input, [(max(before, 0), max(after, 0)) for before, after in pairs], mode)
-    if all(width >= 0 for width in widths):
-        return framed
-    return cg.pad(framed, [(min(before, 0), min(after, 0)) for before, after in pairs])
+    return cg.pad(framed, cut) if cut is not None and min(widths, default=0) < 0 else framed

@@ -1,0 +1,112 @@
+"""Views of any strides, and other functions on arrays where more than a value counts."""
+import numpy as np
+import pytest
+
+import cgrad as cg
+import cgrad.nn.functional as F
+
+
+def test_as_strided_never_leaves_the_memory():
+    x = cg.arange(20)[2:18]
+    assert x.as_strided((2,), (1,)).tolist() == [2, 3]                           # starts where x does
+    assert x.as_strided((2,), (1,), 0).tolist() == [0, 1]                        # counts from the start of the memory
+    assert x.as_strided((2,), (-19,), 19).tolist() == [19, 0]
+    for shape, strides, offset in (((2,), (18,), None), ((21,), (1,), 0), ((2,), (-1,), 0), ((1,), (1,), 20), ((1,), (1,), -1), ((2,), (1 << 62,), 0),
+                                   ((1 << 40, 1 << 40), (0, 0), 0)):
+        with pytest.raises(ValueError, match="as_strided.*memory"):
+            x.as_strided(shape, strides, offset)
+    assert x.as_strided((0, 5), (1, 1), 99).shape == (0, 5)
+    for shape, strides in (((2, 2), (1,)), ((-1,), (1,))):
+        with pytest.raises(ValueError, match="a length"):
+            x.as_strided(shape, strides)
+
+
+def test_as_strided_refuses_elements_that_would_have_no_gradient():
+    x = cg.arange(6.0).reshape(2, 3).requires_grad_()
+    every_other = x[:, ::2]
+    with pytest.raises(ValueError, match="none of the tensor"):
+        every_other.as_strided((3,), (1,))
+    assert every_other.detach().as_strided((3,), (1,)).tolist() == [0, 1, 2]
+    every_other.as_strided((2, 2), (3, 0)).sum().backward()                      # elements 0 and 3, twice each
+    assert x.grad.tolist() == [[2, 0, 0], [2, 0, 0]]
+
+
+def test_windows_that_overlap_are_not_written_into():
+    windows = cg.arange(5).unfold(0, 3, 1)
+    for write in (lambda: windows.add_(1), lambda: windows.__setitem__(0, 1), lambda: windows.copy_(windows.clone())):
+        with pytest.raises((RuntimeError, ValueError), match="one place"):
+            write()
+    apart = cg.arange(6)
+    apart.unfold(0, 2, 3).add_(10)
+    assert apart.tolist() == [10, 11, 2, 13, 14, 5]
+
+
+def test_unfold_in_another_layout_and_in_a_graph_with_writes():
+    x = cg.tensor(np.arange(12.0).reshape(3, 4).T, requires_grad=True)
+    assert (x.unfold(0, 2, 2).detach().numpy() == np.lib.stride_tricks.sliding_window_view(x.detach().numpy(), 2, 0)[::2]).all()
+    y = x * 1
+    y.unfold(0, 2, 2).mul_(cg.tensor([1.0, 3.0], dtype="float64"))
+    y.sum().backward()
+    assert x.grad.tolist() == [[1, 1, 1], [3, 3, 3], [1, 1, 1], [3, 3, 3]]
+    with pytest.raises(ValueError, match="unfold"):
+        x.unfold(0, 5, 1)
+    with pytest.raises(ValueError, match="unfold"):
+        x.unfold(0, 2, 0)
+
+
+# mpmath 1.3 with 50 digits
+@pytest.mark.parametrize(("a", "x", "lower", "upper"), [
+    (0.5, 1e-300, 1.1283791670955126e-150, 1.0), (1e-5, 2.0, 0.9999995109872543, 4.890127457242878e-07), (300.0, 200.0, 2.7114684433431115e-11, 0.9999999999728854),
+    (1e6, 1004000.0, 0.9999676545526865, 3.234544731347768e-05), (1e6, 994000.0, 9.178900262302024e-10, 0.99999999908211), (1e300, 1.0, 0.0, 1.0), (1.0, 1e300, 1.0, 0.0),
+])
+def test_incomplete_gamma_far_from_the_middle(a, x, lower, upper):
+    a, x = cg.tensor(a, dtype="float64"), cg.tensor(x, dtype="float64")
+    np.testing.assert_allclose(cg.igamma(a, x).item(), lower, rtol=1e-12)
+    np.testing.assert_allclose(cg.igammac(a, x).item(), upper, rtol=1e-12)
+
+
+def test_incomplete_gamma_at_the_edges():
+    inf, nan = np.inf, np.nan
+    a = cg.tensor([0.0, 0, 1, inf, 1, inf, -1, 1, nan, 1, 5e-324], dtype="float64")
+    x = cg.tensor([0.0, 1, 0, 1, inf, inf, 1, -1, 1, nan, 1], dtype="float64")
+    np.testing.assert_allclose(cg.igamma(a, x).numpy(), [nan, 1, 0, 0, 1, nan, nan, nan, nan, nan, 1], rtol=1e-14)
+    np.testing.assert_array_equal(cg.igammac(a, x).numpy()[:10], [nan, 0, 1, 1, 0, nan, nan, nan, nan, nan])
+    shape = cg.ones(1, requires_grad=True)
+    with pytest.raises(NotImplementedError, match="shape x"):
+        cg.igamma(shape, 1.0).sum().backward()
+    assert cg.igamma(2, cg.ones(1, dtype="float64")).dtype == cg.float64
+
+
+def test_gradient_checks_what_it_is_told():
+    x = cg.ones(2, 3)
+    for arguments, options in (((x,), dict(edge_order=2)), ((x,), dict(edge_order=3)), ((x, 1, 2, 3), {}), ((x,), dict(axis=(0, 0))), ((cg.ones(()),), dict(axis=0)),
+                               ((x, cg.ones(3)), {})):
+        with pytest.raises(ValueError, match="gradient"):
+            cg.gradient(*arguments, **options)
+    assert isinstance(np.gradient(cg.ones(3)), cg.Tensor)                         # NumPy's own gives one array for one axis
+    by_name = cg.gradient(x, spacing=[0.5, cg.tensor([0.0, 1.0, 3.0])])
+    assert [g.tolist() for g in by_name] == [g.tolist() for g in cg.gradient(x, 0.5, cg.tensor([0.0, 1.0, 3.0]))]
+    places = cg.tensor([0.0, 1.0, 3.0], dtype="float64", requires_grad=True)
+    assert cg.autograd.gradcheck(lambda p: cg.gradient(cg.tensor([1.0, 5.0, 2.0], dtype="float64"), p, edge_order=2)[0], (places,))
+
+
+def test_shapes_that_do_not_fit_are_named():
+    for call in (lambda: cg.sum_to_size(cg.ones(2, 3), (2, 2)), lambda: cg.sum_to_size(cg.ones(3), (1, 3, 1)), lambda: cg.vsplit(cg.ones(3), 1),
+                 lambda: cg.hsplit(cg.ones(2, 3), 2), lambda: cg.dsplit(cg.ones(2, 3), 1), lambda: cg.hsplit(cg.tensor(1), 1),
+                 lambda: cg.constant_pad_nd(cg.ones(2), (1,)), lambda: cg.constant_pad_nd(cg.ones(2), (1, 1, 1, 1)), lambda: cg.split_with_sizes(cg.ones(2), [1])):
+        with pytest.raises(ValueError, match=r"\w+: .*\d"):
+            call()
+
+
+def test_circular_padding_goes_round_what_is_left():
+    x = cg.arange(4)[None, None]
+    assert F.pad(x, (-1, 2), mode="circular").flatten().tolist() == [1, 2, 3, 1, 2]
+    assert F.pad(x, (2, -1), mode="circular").flatten().tolist() == [1, 2, 0, 1, 2]
+
+
+def test_other_spellings_of_pytorch():
+    assert cg.tril_indices(2, 2, dtype=cg.int32).dtype == cg.triu_indices(2, dtype=cg.int32).dtype == cg.int32
+    assert cg.logspace(0, 3, 4, 2).tolist() == [1, 2, 4, 8]
+    assert cg.add(cg.tensor([1], dtype=cg.uint8), 1, alpha=2).dtype == cg.uint8
+    assert cg.rsub(cg.tensor([1], dtype=cg.uint8), 3).tolist() == [2]
+    assert cg.ones(3).unfold(dimension=0, size=2, step=1).shape == (2, 2)
