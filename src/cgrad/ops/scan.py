@@ -242,7 +242,7 @@ def gradient(x, *spacings, spacing=None, axis=None, edge_order=1):
     x : Tensor
         The values; at least ``edge_order + 1`` along each axis.
     *spacings : number or 1-d Tensor, optional
-        The distance of neighbours, 1 by default, or the coordinates: one for all axes, or one for each.
+        The distance of neighbours, 1 by default: one for all axes, or one for each; or the coordinates along each axis.
     spacing : number, or list of these, optional
         The same by name, as in PyTorch.
     axis : int or tuple of int, optional
@@ -281,10 +281,10 @@ def gradient(x, *spacings, spacing=None, axis=None, edge_order=1):
     if spacing is not None:
         spacings = tuple(spacing) if isinstance(spacing, (tuple, list)) else (spacing,)
     spacings = [s if isinstance(s, (int, float)) else as_tensor("gradient", s) for s in spacings or (1,)]
-    if len(spacings) == 1:
+    if len(spacings) == 1 and not isinstance(spacing, (tuple, list)) and (isinstance(spacings[0], (int, float)) or spacings[0].ndim == 0):
         spacings *= len(axes)
     if len(spacings) != len(axes):
-        raise ValueError(f"gradient: {len(spacings)} spacings for {len(axes)} axes; give one for all, or one for each")
+        raise ValueError(f"gradient: {len(spacings)} spacings for {len(axes)} axes; give one distance for all, or one for each, or coordinates")
     for a, s in zip(axes, spacings):
         if x.ndim == 0 or x.shape[a] <= edge_order:
             raise ValueError(f"gradient: needs at least {edge_order + 1} points along axis {a}, got shape {x.shape}")
