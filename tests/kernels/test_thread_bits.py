@@ -196,6 +196,13 @@ FAMILIES = {
         "gradient of rows": normalised(lambda x: x[cg.tensor(ROWS)] * 2, (301, 128)),
         "gather": normalised(lambda x: cg.gather(x, 1, cg.tensor(np.random.default_rng(0).integers(0, 269, (263, 500)))) * 2, SHAPE),
     },
+    "pool": {
+        "max_pool": normalised(lambda x: F.max_pool2d(x, 2), (7, 9, 40, 61)),
+        "overlapping windows": normalised(lambda x: F.max_pool2d(x, 3, 2, 1), (7, 9, 40, 61)),
+        "avg_pool": normalised(lambda x: F.avg_pool2d(x, 3, 2, 1), (7, 9, 40, 61)),
+        "adaptive_avg_pool": normalised(lambda x: F.adaptive_avg_pool2d(x, (5, 1)), (7, 9, 40, 61)),
+        "adaptive_max_pool": normalised(lambda x: F.adaptive_max_pool3d(x, (2, 3, 7)), (61, 9, 8, 61)),
+    },
     "optim": {
         "SGD": trained(cg.optim.SGD),
         "momentum": trained(cg.optim.SGD, momentum=0.9, nesterov=True, weight_decay=0.1),

@@ -8,7 +8,7 @@ from libc.stdint cimport int64_t
 from cgrad.core.dtype cimport KIND, KIND_FLOAT, KIND_INT, dtype_object
 from cgrad.core.forward.plan cimport zeros
 from cgrad.core.tensor cimport (
-    Tensor, cast_tensor, copy_tensor, empty_tensor, shape_of, shape_text, shape_tuple, strides_of)
+    Tensor, cast_tensor, contiguous_tensor, copy_tensor, empty_tensor, shape_of, shape_text, shape_tuple, strides_of)
 from cgrad.kernels.index cimport ADD, GET, LARGEST, MULTIPLY, SET, SMALLEST, Mode, check_indices, count_true, mask_coordinates, run_along_axis
 from cgrad.kernels.table cimport BOOL, INT64, MAX_DIMS
 
@@ -89,6 +89,17 @@ cdef Tensor scattered(str op, Mode mode, Tensor x, int axis, Tensor index, Tenso
 def scatter(Tensor x not None, Tensor src not None, Tensor index not None, int axis):
     """A copy of `x` with ``out[i][index[i][j][k]][k] = src[i][j][k]`` for axis 1; the last write to a place stays."""
     return scattered("scatter", SET, x, axis, index, src)
+
+
+def unpool(Tensor x not None, Tensor index not None, Py_ssize_t n):
+    """Zeros with n elements along the last axis into which those of x are written at the indices; the last write to a place stays."""
+    cdef Py_ssize_t i
+    if KIND[index.dtype_id] == KIND_INT:
+        index = contiguous_tensor(cast_tensor(index, INT64))
+    for i in range(index.count if index.dtype_id == INT64 else 0):
+        if (<int64_t*> index.data)[i] < 0:
+            raise IndexError(f"max_unpool: index {(<int64_t*> index.data)[i]} is negative; the places in a plane lie in [0, {n})")
+    return scattered("max_unpool", SET, zeros(x.dtype_id, shape_tuple(x.rank - 1, shape_of(x)) + (n,)), x.rank - 1, index, x)
 
 
 def scatter_add(Tensor x not None, Tensor src not None, Tensor index not None, int axis):

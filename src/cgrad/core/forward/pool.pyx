@@ -1,0 +1,243 @@
+"""Pooling of tensors: windows over the last one to three axes, their largest elements and their means.
+
+Owns the shapes of results and the tables that say which elements a window holds; the numbers come from kernels/pool.pyx.  Called by
+ops/pool.py.  All leading axes count as one batch of planes.  `windows` is a tuple of one (n, n_out, kernel, stride, padding, dilation)
+for each axis, which even_windows and adaptive_windows make and check; a kernel of 0 stands for adaptive ones.  Needs the GIL, which it
+lets go while long loops run.  Next: kernels/pool.pyx.
+"""
+from libc.stdint cimport INT32_MAX, int32_t
+
+from cgrad.core.dtype cimport KIND, KIND_BOOL, KIND_FLOAT, dtype_object
+from cgrad.core.tensor cimport Tensor, cast_tensor, contiguous_tensor, empty_like, empty_tensor, shape_of, shape_text
+from cgrad.kernels.pool cimport Axis, run_average_pool, run_average_spread, run_max_pool, run_pick, run_place
+from cgrad.kernels.table cimport FLOAT32, FLOAT64, INT32, INT64, MAX_DIMS
+
+from operator import index
+
+cdef enum:
+    LONG_LOOP = 4096       # elements from which releasing the GIL (about 50 ns) is lost in the loop
+
+
+# ---- windows -------------------------------------------------------------------------------------------------------------------------
+
+cdef tuple integers(str name, str what, object given, int n):
+    """One integer for each of n axes, from one for all or a sequence."""
+    cdef tuple values
+    if isinstance(given, (tuple, list)):
+        values = tuple([index(v) for v in given])
+        if len(values) == 1:
+            values *= n
+    else:
+        values = (index(given),) * n
+    if len(values) != n:
+        raise ValueError(f"{name}: {what} must be one integer or {n}, got {given}")
+    return values
+
+
+cdef int spatial(str name, Tensor x, int n, bint channels) except -1:
+    """ValueError if x is not (N, C, *n axes) or (C, *n axes) with elements in all but the batch."""
+    cdef int k
+    cdef str text = "C, " + ", ".join(("D", "H", "W")[3 - n:]) if n > 1 else "C, L"
+    cdef bint fits = x.rank == n + 1 or x.rank == n + 2
+    for k in range(x.rank - n - channels if fits else 0, x.rank if fits else 0):
+        fits = fits and shape_of(x)[k] > 0
+    if not fits:
+        raise ValueError(f"{name}: needs an input of shape (N, {text}) or ({text}) that is empty along N at most, got {shape_text(x.rank, shape_of(x))}")
+    return 0
+
+
+def even_windows(str name, Tensor x not None, int n_axes, kernel_size, stride, padding, dilation, bint ceil_mode):
+    """Windows of one size at even distances over the last axes of x, one (n, n_out, kernel, stride, padding, dilation) for each."""
+    cdef tuple kernels = integers(name, "kernel_size", kernel_size, n_axes), paddings = integers(name, "padding", padding, n_axes)
+    cdef tuple strides = kernels if stride is None or stride == () or stride == [] else integers(name, "stride", stride, n_axes)
+    cdef tuple dilations = integers(name, "dilation", dilation, n_axes)
+    cdef list found = []
+    cdef Py_ssize_t n
+    cdef int axis
+    for what, values in (("kernel_size", kernels), ("stride", strides), ("dilation", dilations)):
+        if min(values) < 1:
+            raise ValueError(f"{name}: {what} must be at least 1, got {values}")
+    for kernel, pad, gap in zip(kernels, paddings, dilations):
+        if not 0 <= 2 * pad <= (kernel - 1) * gap + 1:
+            raise ValueError(f"{name}: padding must lie between 0 and half of the window, got padding {paddings} for kernel_size {kernels}"
+                             + (f" with dilation {dilations}" if max(dilations) > 1 else ""))
+    spatial(name, x, n_axes, True)
+    for axis, (kernel, step, pad, gap) in enumerate(zip(kernels, strides, paddings, dilations)):
+        n = shape_of(x)[x.rank - n_axes + axis]
+        room = n + 2 * pad - gap * (kernel - 1) - 1
+        n_out = -(-room // step) + 1 if ceil_mode else room // step + 1
+        if ceil_mode and (n_out - 1) * step >= n + pad:         # the last window starts inside or in the padding before
+            n_out -= 1
+        if n_out < 1:
+            raise ValueError(f"{name}: a kernel of {kernel} with dilation {gap} does not fit into the {n} elements of axis {x.rank - n_axes + axis} "
+                             f"with padding {pad}; the input has shape {shape_text(x.rank, shape_of(x))}")
+        found.append((n, n_out, kernel, min(step, n + 2 * pad), pad, gap))
+    return tuple(found)
+
+
+def adaptive_windows(str name, Tensor x not None, int n_axes, output_size):
+    """Windows that cover the last axes of x evenly, as many along each as `output_size` says; None there stands for the length of the axis."""
+    cdef list found = []
+    cdef Py_ssize_t n
+    cdef int axis
+    sizes = tuple(output_size) if isinstance(output_size, (tuple, list)) else (output_size,) * n_axes
+    if len(sizes) == 1:
+        sizes = sizes * n_axes
+    if len(sizes) != n_axes:
+        raise ValueError(f"{name}: output_size must be one integer or {n_axes}, got {output_size}")
+    spatial(name, x, n_axes, False)
+    for axis, size in enumerate(sizes):
+        n = shape_of(x)[x.rank - n_axes + axis]
+        n_out = n if size is None else index(size)
+        if n_out < 0:
+            raise ValueError(f"{name}: output_size must not be negative, got {output_size}")
+        if n_out and n % n_out == 0:
+            found.append((n, n_out, n // n_out, n // n_out, 0, 1))
+        else:
+            found.append((n, n_out, 0, 0, 0, 1))
+    return tuple(found)
+
+
+cdef Tensor fill_axes(Axis* axes, tuple windows, bint padded, double divisor):
+    """Three axes filled in, and the memory in which their tables lie; means divide by the elements of a window, padding included or not."""
+    cdef Py_ssize_t size = 0, n, n_out, kernel, stride, pad, gap, o, t, start, stop
+    cdef int k, n_axes = len(windows)
+    cdef Py_ssize_t* table
+    cdef double* divisors
+    cdef Tensor memory
+    windows = ((1, 1, 1, 1, 0, 1),) * (3 - n_axes) + windows
+    for k in range(3):
+        size += 3 * <Py_ssize_t> windows[k][1] + 3 * <Py_ssize_t> windows[k][2]
+    memory = empty_tensor(INT64, 1, &size)
+    table = <Py_ssize_t*> memory.data
+    divisors = <double*> memory.data + size
+    for k in range(3):
+        n, n_out, kernel, stride, pad, gap = windows[k]
+        divisors -= n_out
+        axes[k].n, axes[k].n_out, axes[k].step, axes[k].stride = n, n_out, gap, stride
+        axes[k].n_taps = kernel if kernel else (n - 1) // max(1, n_out) + 2
+        axes[k].first, axes[k].count, axes[k].divisor = table, table + n_out, divisors
+        for o in range(n_out):
+            if kernel == 0:
+                start = o * n // n_out
+                stop = ((o + 1) * n + n_out - 1) // n_out
+                divisors[o] = stop - start
+            else:
+                start = o * stride - pad
+                stop = min(start + (kernel - 1) * gap + 1, n + pad)
+                divisors[o] = stop - start
+                if start < 0:
+                    start += (-start + gap - 1) // gap * gap
+                stop = min(stop, n)
+            table[o] = start
+            table[n_out + o] = max(0, (stop - start + gap - 1) // gap) if stop > start else 0
+            if not padded:
+                divisors[o] = table[n_out + o]
+            if divisor:
+                divisors[o] = divisor if k == 0 else 1
+        table += 2 * n_out
+        axes[k].low, axes[k].high, axes[k].shift = table, table + kernel, table + 2 * kernel
+        for t in range(kernel):
+            start = t * gap - pad
+            table[t] = min(n_out, (-start + stride - 1) // stride if start < 0 else 0)
+            table[kernel + t] = min(n_out, (n - 1 - start) // stride + 1 if start < n else 0)
+            table[2 * kernel + t] = start
+        table += 3 * kernel
+    return memory
+
+
+cdef Tensor pooled(Tensor x, int dtype, tuple windows, int which):
+    """An empty tensor with the leading axes of x and, after them, item `which` of the windows: 0 the input's lengths, 1 the result's."""
+    cdef Py_ssize_t[MAX_DIMS] shape
+    cdef int k, n_axes = len(windows), lead = x.rank - n_axes
+    for k in range(x.rank):
+        shape[k] = shape_of(x)[k] if k < lead else windows[k - lead][which]
+    return empty_tensor(dtype, x.rank, shape)
+
+
+cdef Py_ssize_t extent(Tensor x, int start, int stop) noexcept:
+    cdef Py_ssize_t n = 1
+    cdef int k
+    for k in range(start, stop):
+        n *= shape_of(x)[k]
+    return n
+
+
+# ---- the largest element -------------------------------------------------------------------------------------------------------------
+
+def max_pool(str name, Tensor x not None, tuple windows not None):
+    """The largest element of each window, and its place in its plane (int32)."""
+    cdef Axis[3] axes
+    cdef int dtype = x.dtype_id, computed, lead = x.rank - len(windows)
+    cdef Py_ssize_t planes = extent(x, 0, lead)
+    cdef Tensor _tables, out, places
+    if KIND[dtype] == KIND_BOOL or KIND[dtype] > KIND_FLOAT:
+        raise TypeError(f"{name}: needs numbers that have an order, got {dtype_object(dtype).name}")
+    if extent(x, lead, x.rank) > INT32_MAX:
+        raise ValueError(f"{name}: planes of more than {INT32_MAX} elements are too large, got shape {shape_text(x.rank, shape_of(x))}")
+    computed = INT64 if KIND[dtype] != KIND_FLOAT else FLOAT64 if dtype == FLOAT64 else FLOAT32
+    out, places = pooled(x, computed, windows, 1), pooled(x, INT32, windows, 1)
+    x = contiguous_tensor(cast_tensor(x, computed))
+    _tables = fill_axes(axes, windows, True, 0)
+    if x.count < LONG_LOOP:
+        run_max_pool(computed, planes, axes, x.data, out.data, <int32_t*> places.data)
+    else:
+        with nogil:
+            run_max_pool(computed, planes, axes, x.data, out.data, <int32_t*> places.data)
+    return cast_tensor(out, dtype), places
+
+
+cdef tuple read_or_written(Tensor x, Tensor places, int n_axes):
+    if places.dtype_id != INT32 or places.rank != x.rank:
+        raise ValueError(f"max_pool: places of shape {shape_text(places.rank, shape_of(places))} do not fit {shape_text(x.rank, shape_of(x))}")
+    return contiguous_tensor(x), contiguous_tensor(places), extent(x, 0, x.rank - n_axes)
+
+
+def pick(Tensor x not None, Tensor places not None, tuple windows not None):
+    """The elements of x at places in their planes; 0 where the place is -1."""
+    cdef Tensor out = empty_like(places, x.dtype_id)
+    cdef Py_ssize_t planes
+    x, places, planes = read_or_written(x, places, len(windows))
+    with nogil:
+        run_pick(x.dtype_id, planes, x.count // max(1, planes), out.count // max(1, planes), x.data, <const int32_t*> places.data, out.data)
+    return out
+
+
+def place(Tensor g not None, Tensor places not None, tuple windows not None):
+    """Zeros to which g is added at places in their planes."""
+    cdef Tensor out = pooled(g, g.dtype_id, windows, 0)
+    cdef Py_ssize_t planes
+    g, places, planes = read_or_written(g, places, len(windows))
+    with nogil:
+        run_place(g.dtype_id, planes, out.count // max(1, planes), g.count // max(1, planes), g.data, <const int32_t*> places.data, out.data)
+    return out
+
+
+# ---- means ---------------------------------------------------------------------------------------------------------------------------
+
+cdef Tensor averaged(Tensor x, tuple windows, bint padded, object divisor, bint back):
+    cdef Axis[3] axes
+    cdef int dtype = x.dtype_id, computed = FLOAT64 if x.dtype_id == FLOAT64 else FLOAT32
+    cdef Py_ssize_t planes = extent(x, 0, x.rank - len(windows))
+    cdef Tensor out, _tables
+    if KIND[dtype] != KIND_FLOAT:
+        raise TypeError(f"avg_pool: the input must be floating point, got {dtype_object(dtype).name}; convert it first")
+    out = pooled(x, computed, windows, 0 if back else 1)
+    _tables = fill_axes(axes, windows, padded, 0 if divisor is None else divisor)
+    x = contiguous_tensor(cast_tensor(x, computed))
+    with nogil:
+        if back:
+            run_average_spread(computed, planes, axes, x.data, out.data)
+        else:
+            run_average_pool(computed, planes, axes, x.data, out.data)
+    return cast_tensor(out, dtype)
+
+
+def average(Tensor x not None, tuple windows not None, bint padded, divisor):
+    """The sum over each window by `divisor`, or by the elements of the window, those in the padding included or not."""
+    return averaged(x, windows, padded, divisor, False)
+
+
+def average_spread(Tensor g not None, tuple windows not None, bint padded, divisor):
+    """The transpose of `average`."""
+    return averaged(g, windows, padded, divisor, True)
