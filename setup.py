@@ -21,6 +21,9 @@ SHARED = "cgrad._cyutility"     # Cython's own helpers, compiled once: each modu
 DEBUG = os.environ.get("CGRAD_DEBUG", "0") == "1"
 OPENMP_WANTED = os.environ.get("CGRAD_NO_OPENMP", "0") != "1"
 OPENMP_MODULES = ("parallel", "_buildinfo")
+# Neither in a loop over elements nor on the path of an eager operation: compiled for size, two fifths less.
+SELDOM = ("cgrad.core.batching", "cgrad.core.forward_mode", "cgrad.core.graph", "cgrad.core.primitive",
+          "cgrad.kernels.blas", "cgrad.kernels.dispatch", "cgrad.kernels.doors")
 BUILD_DIR = Path("build", "cython-debug" if DEBUG else "cython")
 
 # NaN, infinity and signed zero must hold, so no -ffast-math; math functions set no errno and nobody traps on an exception
@@ -63,12 +66,18 @@ def isa_of(module):
     return next((isa for isa in ISA if module.endswith(isa)), None)
 
 
+def optimisation(module):
+    if module in SELDOM:
+        return "-Os"
+    return "-O3" if module.startswith("cgrad.kernels.") else "-O2"
+
+
 def compile_flags(module):
-    """What an extension is compiled with: kernels for speed, what calls them for size (a tenth of theirs, and no slower)."""
+    """What an extension is compiled with."""
     given = os.environ.get("CFLAGS", "").split()
     flags = list(FLAGS)
     if not any(flag.startswith("-O") for flag in given):
-        flags.append("-O1" if DEBUG else "-O3" if module.startswith("cgrad.kernels.") else "-O2")
+        flags.append("-O1" if DEBUG else optimisation(module))
     if DEBUG:
         flags += ["-g", "-UNDEBUG"]
     elif not any(flag.startswith("-g") for flag in given):
@@ -141,7 +150,8 @@ class BuildExtensions(build_ext):
     def settings_changed(self):
         """Whether flags differ from those of the last build in this tree (file times do not show that)."""
         stamp = Path("build", "settings.json")
-        now = json.dumps([self.compiler.compiler_so, compile_flags(SHARED), compile_flags("cgrad.kernels."), SLIM, ISA, DEBUG, OPENMP_WANTED, DIRECTIVES])
+        flags = [compile_flags(module) for module in (SHARED, SELDOM[0], "cgrad.kernels.")]
+        now = json.dumps([self.compiler.compiler_so, flags, SELDOM, SLIM, ISA, DEBUG, OPENMP_WANTED, DIRECTIVES])
         changed = stamp.exists() and stamp.read_text() != now
         stamp.parent.mkdir(exist_ok=True)
         stamp.write_text(now)
