@@ -17,8 +17,9 @@ from libc.string cimport memcpy
 
 from cgrad.core.dtype cimport (
     ITEMSIZE, KIND, KIND_BOOL, KIND_FLOAT, KIND_INT, PROMOTE, default_float, dtype_id, dtype_object)
-from cgrad.core.storage cimport Storage, borrow_storage
 from cgrad.core.element cimport item_of
+from cgrad.core.elementwise cimport set_converter
+from cgrad.core.storage cimport Storage, borrow_storage
 from cgrad.core.tensor cimport (
     Tensor, leaves_graph, readable, alias_tensor, cast_tensor, copy_into, copy_tensor, empty_tensor, same_shape, shape_of, shape_text,
     storage_tensor, strides_of, view_tensor,
@@ -299,6 +300,8 @@ cdef cnp.ndarray known_array(cnp.ndarray array, int target, int* source):
     """The array itself if cgrad has its dtype; a converted copy if the caller named a dtype; else TypeError."""
     source[0] = id_of_array(array)
     if source[0] >= 0:
+        if cnp.PyArray_CheckExact(array):
+            return array
         masked = sys.modules.get("numpy.ma")
         if masked is not None and isinstance(array, masked.MaskedArray):
             raise TypeError("masked arrays are not supported: the mask would be lost; use array.filled(value)")
@@ -476,6 +479,14 @@ cdef Tensor convert(object data, int target, object copy):
     else:
         raise TypeError(f"cannot make a tensor from {type(data).__name__}; expected numbers, nested lists of numbers, or arrays")
     return from_array(array, target, copy)
+
+
+cdef Tensor operand(object data, bint share):
+    """An array or NumPy scalar beside a tensor."""
+    return convert(data, -1, None if share else True)
+
+
+set_converter(operand)
 
 
 def tensor_from(object data, object dtype=None, object copy=True):

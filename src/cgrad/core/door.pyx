@@ -25,8 +25,6 @@ cdef extern from *:
     """
     void call_by_vector "cgrad_call_by_vector" (PyTypeObject* type, Py_ssize_t offset) noexcept
 
-ctypedef object (*vectorcall_t)(object self, PyObject** args, size_t nargsf, PyObject* names)
-
 
 @cython.final
 cdef class Door:
@@ -38,11 +36,6 @@ cdef class Door:
     renames : dict of str to str
         From another spelling to the function's own.
     """
-
-    cdef vectorcall_t vectorcall
-    cdef object function
-    cdef dict renames
-    cdef dict __dict__
 
     def __cinit__(self, function, dict renames):
         self.vectorcall = enter

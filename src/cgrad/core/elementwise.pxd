@@ -14,7 +14,12 @@ cdef enum:
 cdef inline bint is_number(object x) noexcept:
     return isinstance(x, float) or isinstance(x, int)
 
-cdef Tensor as_tensor(Primitive p, object x)                       # numbers, arrays and NumPy scalars as tensors; TypeError for the rest
+# Tells how arrays and NumPy scalars among the operands become tensors: copied, or over the same memory if `share`.
+ctypedef Tensor (*converter_t)(object x, bint share)
+cdef void set_converter(converter_t function) noexcept
+
+cdef bint is_array(object x) except -1                             # an array or scalar of NumPy
+cdef Tensor as_tensor(Primitive p, object x, bint share=*)         # numbers, arrays and NumPy scalars as tensors; TypeError for the rest
 cdef Tensor compute1(Primitive p, Tensor x)
 cdef Tensor compute2(Primitive p, Tensor x, Tensor y)              # of one dtype
 cdef Tensor compute_number(Primitive p, Tensor x, object number, bint number_first)

@@ -21,16 +21,21 @@ cdef int _i
 for _i in range(MAX_INPUTS + 1):
     ONES[_i] = 1
 
-cdef object convert = None         # core.convert's array-to-tensor function
+cdef converter_t convert = NULL
+cdef object array_type = np.ndarray
+cdef object scalar_type = np.generic
 
 
-def set_converter(function):
-    """Tell how arrays and NumPy scalars among the operands become tensors."""
+cdef void set_converter(converter_t function) noexcept:
     global convert
     convert = function
 
 
-cdef Tensor as_tensor(Primitive p, object x):
+cdef bint is_array(object x) except -1:
+    return isinstance(x, array_type) or isinstance(x, scalar_type)
+
+
+cdef Tensor as_tensor(Primitive p, object x, bint share=False):
     if isinstance(x, Tensor):
         return <Tensor>x
     if isinstance(x, bool):
@@ -39,8 +44,8 @@ cdef Tensor as_tensor(Primitive p, object x):
         return scalar_tensor(x, default_float())
     if isinstance(x, int):
         return scalar_tensor(x, INT64)
-    if isinstance(x, (np.ndarray, np.generic)):
-        return convert(x)
+    if is_array(x):
+        return convert(x, share)
     raise TypeError(f"{p.name}: operands are tensors, arrays or numbers, got {type(x).__name__}; make a tensor with cgrad.tensor(...)")
 
 

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 from cgrad import printing
 from cgrad import core
-from cgrad.core import arguments, batching, convert, engine, forward_mode, tensor
+from cgrad.core import arguments, batching, engine, forward_mode, tensor
 from cgrad.ops import (  # noqa: F401
     activation, arithmetic, casting, choosing, compare, creation, diagonal, einsum, elementwise, indexing, inplace, joining, matmul, methods, random, reduction,
     scan, scattering, searching, shape, softmax, sorting, special, statistics, strided,
@@ -27,7 +27,6 @@ forward_mode.set_forward_functions(SimpleNamespace(
     add=arithmetic.add.primitive.function, broadcast_to=shape.broadcast_to, cast=casting._cast, zeros_like=creation.zeros_like, ones_like=creation.ones_like,
     permute=shape._permute, positive=casting._clone))
 batching.set_batch_functions(SimpleNamespace(broadcast_to=shape.broadcast_to, reshape=shape._reshape, stack=joining._stack, unstack=joining._unstack))
-core.elementwise.set_converter(convert.tensor_from)
 arguments.set_tensor_maker(creation.asarray)
 core.inplace.set_inplace_helpers(casting._cast, strided.write_view, shape.broadcast_to)
 tensor.set_item_access(indexing.getitem, indexing.setitem)
