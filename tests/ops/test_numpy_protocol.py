@@ -178,6 +178,25 @@ def test_operator_with_a_scalar_on_the_left(scalar):
     assert (np.float64(2) * x).dtype is cg.float32 and (np.float32(2) * x).dtype is cg.float32      # a Python float, too, would leave it so
 
 
+def test_an_array_that_the_tape_keeps_may_be_written_later():
+    a, x = np.array([2.0, 3.0]), cg.tensor([1.0, 1.0], dtype=cg.float64, requires_grad=True)
+    left, right = np.add(a, x) * x + a * x, x * a
+    a[:] = 100
+    (left + right).sum().backward()
+    assert x.grad.tolist() == [2 + 2 * 1 + 2 + 2, 3 + 2 * 1 + 3 + 3]
+
+
+@pytest.mark.parametrize("call", [lambda a, t: a + t, lambda a, t: t * a, lambda a, t: np.maximum(a, t), lambda a, t: np.positive(t) + a])
+def test_an_array_that_nobody_keeps_is_no_part_of_the_result(call):
+    a, t = np.ones(3), cg.zeros(3, dtype=cg.float64)
+    with cg.no_grad():
+        out = call(a, t)
+    before = out.tolist()
+    a[:] = 7
+    t[:] = 5
+    assert out.tolist() == before
+
+
 def test_an_array_written_in_place():
     a = np.ones(2)
     a += cg.tensor([1.0, 2.0])
