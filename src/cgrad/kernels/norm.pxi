@@ -1,10 +1,14 @@
-# Rows set to a mean of 0 and a variance of 1 (layer_norm), or to a mean square of 1 (rms_norm): forward and backward.
+# Rows set to a mean of 0 and a variance of 1 (layer_norm), or to a mean square of 1 (rms_norm): forward and backward.  Behind them the
+# parts of batch_norm, group_norm and instance_norm, whose moments are taken over several runs of memory.
 #
 # Included by the ISA shells after reduce.pxi (sums of rows); norm.pyx hands over blocks of contiguous rows.  A row is fetched from
 # memory once: the further passes over it find it in L1.  Backward computes the moments again, which costs less than keeping them.
 # Sums along a row run in NORM_LANES accumulators of the row's dtype and are carried over into float64 after NORM_BLOCK elements.
 
-from cgrad.kernels.table cimport norm_backward_t, norm_forward_t
+from cgrad.kernels.table cimport (
+    MAX_COLUMNS, column_apply_t, column_products_t, column_slope_t, column_spread_t, norm_backward_t, norm_forward_t, run_apply_t, run_products_t,
+    run_slope_t, run_spread_t,
+)
 
 cdef enum:
     NORM_LANES = 32
@@ -80,21 +84,25 @@ cdef double wide_deviations(const float* x, Py_ssize_t n, double middle, double*
     return square
 
 
-cdef inline real row_moments(const real* x, Py_ssize_t n, double eps, bint centred, real* mean, real* rest) noexcept nogil:
-    """1 / sqrt(variance + eps) of a row; mean + rest is its mean, a rounded value and what that lacks (0 and 0 if not centred)."""
+cdef inline double row_variance(const real* x, Py_ssize_t n, bint centred, real* middle, double* rest) noexcept nogil:
+    """The mean square deviation of a row from its mean middle + rest, a rounded value and what that lacks (0 and 0 if not centred)."""
     cdef double total, square
-    mean[0] = <real> (rough_sum(x, n) / n) if centred else <real> 0
-    deviations(x, n, mean[0], &total, &square)
+    middle[0] = <real> (rough_sum(x, n) / n) if centred else <real> 0
+    deviations(x, n, middle[0], &total, &square)
     if real is float and not 1e-25 < square < 1e30:
         if centred:
-            mean[0] = <real> (real_row(x, 1, n, False) / n)
-        square = wide_deviations(x, n, mean[0], &total)
-    total /= n
-    square /= n
-    rest[0] = <real> total if centred else <real> 0
-    if centred:
-        square -= total * total        # the corrected two-pass algorithm of Chan, Golub and LeVeque, 1983
-    return <real> (1.0 / libm.sqrt(square + eps))
+            middle[0] = <real> (real_row(x, 1, n, False) / n)
+        square = wide_deviations(x, n, middle[0], &total)
+    rest[0] = total / n if centred else 0
+    return square / n - rest[0] * rest[0]       # the corrected two-pass algorithm of Chan, Golub and LeVeque, 1983
+
+
+cdef inline real row_moments(const real* x, Py_ssize_t n, double eps, bint centred, real* mean, real* rest) noexcept nogil:
+    """1 / sqrt(variance + eps) of a row; mean + rest is its mean."""
+    cdef double lack
+    cdef double variance = row_variance(x, n, centred, mean, &lack)
+    rest[0] = <real> lack
+    return <real> (1.0 / libm.sqrt(variance + eps))
 
 
 cdef void norm_forward(const real* x, const real* w, const real* b, real* out, Py_ssize_t rows, Py_ssize_t n, double eps,
@@ -184,8 +192,177 @@ cdef void norm_backward(const real* g, const real* x, const real* w, real* dx, r
         x += n
 
 
+# ---- runs of one channel: all elements share mean, scale and shift ------------------------------------------------------------------
+
+cdef double run_spread(const real* x, Py_ssize_t n, double* mean) noexcept nogil:
+    """sum((x - mean)**2), and the mean"""
+    cdef real middle
+    cdef double rest
+    cdef double variance = row_variance(x, n, True, &middle, &rest)
+    mean[0] = middle + rest
+    return variance * n
+
+
+cdef void run_apply(const real* x, real* out, Py_ssize_t n, double mean, double scale, double shift) noexcept nogil:
+    """(x - mean) * scale + shift"""
+    cdef real middle = <real> mean, rest = <real> (mean - middle), a = <real> scale, b = <real> shift
+    cdef Py_ssize_t i
+    for i in range(n):
+        out[i] = ((x[i] - middle) - rest) * a + b
+
+
+cdef void run_products(const real* g, const real* x, Py_ssize_t n, double mean, double* total, double* product) noexcept nogil:
+    """sum(g) and sum(g * (x - mean))"""
+    cdef real sums[NORM_LANES]
+    cdef real products[NORM_LANES]
+    cdef real middle = <real> mean, rest = <real> (mean - middle)
+    cdef Py_ssize_t i = 0, j, stop
+    total[0] = product[0] = 0
+    while i < n:
+        stop = min(n, i + NORM_BLOCK)
+        for j in range(NORM_LANES):
+            sums[j] = products[j] = 0
+        while i + NORM_LANES <= stop:
+            for j in range(NORM_LANES):
+                sums[j] += g[i + j]
+                products[j] += g[i + j] * ((x[i + j] - middle) - rest)
+            i += NORM_LANES
+        for j in range(stop - i):
+            sums[j] += g[i + j]
+            products[j] += g[i + j] * ((x[i + j] - middle) - rest)
+        i = stop
+        total[0] += sum_lanes(sums)
+        product[0] += sum_lanes(products)
+
+
+cdef void run_slope(const real* g, const real* x, real* dx, Py_ssize_t n, double mean, double scale, double weight, double along,
+                    double shift) noexcept nogil:
+    """dx = (g * weight - (x - mean) * scale * along - shift) * scale"""
+    cdef real middle = <real> mean, rest = <real> (mean - middle), a = <real> scale, w = <real> weight, b = <real> along, c = <real> shift
+    cdef Py_ssize_t i
+    for i in range(n):
+        dx[i] = (g[i] * w - ((x[i] - middle) - rest) * a * b - c) * a
+
+
+# ---- columns: each has a mean, scale and shift of its own; `row` elements from one row to the next -----------------------------------
+
+cdef inline void strip_spread(const real* x, Py_ssize_t row, Py_ssize_t rows, Py_ssize_t n, double* mean, double* square) noexcept nogil:
+    cdef double sums[NORM_LANES]
+    cdef double squares[NORM_LANES]
+    cdef double d
+    cdef Py_ssize_t i, j
+    for j in range(n):
+        sums[j] = squares[j] = 0
+    for i in range(rows):
+        for j in range(n):
+            sums[j] += x[i * row + j]
+    for j in range(n):
+        sums[j] /= rows
+    for i in range(rows):
+        for j in range(n):
+            d = x[i * row + j] - sums[j]
+            squares[j] += d * d
+    for j in range(n):
+        mean[j] = sums[j]
+        square[j] = squares[j]
+
+
+cdef void column_spread(const real* x, Py_ssize_t row, Py_ssize_t rows, Py_ssize_t n, double* mean, double* square) noexcept nogil:
+    """The mean of each column, and sum((x - mean)**2)"""
+    cdef Py_ssize_t j = 0
+    while j + NORM_LANES <= n:              # a number of columns known here keeps the sums in registers
+        strip_spread(x + j, row, rows, NORM_LANES, mean + j, square + j)
+        j += NORM_LANES
+    if j < n:
+        strip_spread(x + j, row, rows, n - j, mean + j, square + j)
+
+
+cdef inline void column_rows(const double* values, Py_ssize_t n, real* rounded, real* rest) noexcept nogil:
+    cdef Py_ssize_t j
+    for j in range(n):
+        rounded[j] = <real> values[j]
+        rest[j] = <real> (values[j] - rounded[j])
+
+
+cdef void column_apply(const real* x, real* out, Py_ssize_t row, Py_ssize_t rows, Py_ssize_t n, const double* mean, const double* scale,
+                       const double* shift) noexcept nogil:
+    cdef real middle[MAX_COLUMNS]
+    cdef real rest[MAX_COLUMNS]
+    cdef real a[MAX_COLUMNS]
+    cdef real b[MAX_COLUMNS]
+    cdef Py_ssize_t i, j
+    column_rows(scale, n, a, rest)
+    column_rows(shift, n, b, rest)
+    column_rows(mean, n, middle, rest)
+    for i in range(rows):
+        for j in range(n):
+            out[i * row + j] = ((x[i * row + j] - middle[j]) - rest[j]) * a[j] + b[j]
+
+
+cdef inline void strip_products(const real* g, const real* x, Py_ssize_t row, Py_ssize_t rows, Py_ssize_t n, const double* mean,
+                                double* total, double* product) noexcept nogil:
+    cdef double sums[NORM_LANES]
+    cdef double products[NORM_LANES]
+    cdef Py_ssize_t i, j
+    for j in range(n):
+        sums[j] = products[j] = 0
+    for i in range(rows):
+        for j in range(n):
+            sums[j] += g[i * row + j]
+            products[j] += g[i * row + j] * (x[i * row + j] - mean[j])
+    for j in range(n):
+        total[j] = sums[j]
+        product[j] = products[j]
+
+
+cdef void column_products(const real* g, const real* x, Py_ssize_t row, Py_ssize_t rows, Py_ssize_t n, const double* mean, double* total,
+                          double* product) noexcept nogil:
+    """sum(g) and sum(g * (x - mean)) of each column"""
+    cdef Py_ssize_t j = 0
+    while j + NORM_LANES <= n:
+        strip_products(g + j, x + j, row, rows, NORM_LANES, mean + j, total + j, product + j)
+        j += NORM_LANES
+    if j < n:
+        strip_products(g + j, x + j, row, rows, n - j, mean + j, total + j, product + j)
+
+
+cdef void column_slope(const real* g, const real* x, real* dx, Py_ssize_t row, Py_ssize_t rows, Py_ssize_t n, const double* mean,
+                       const double* scale, const double* weight, const double* along, const double* shift) noexcept nogil:
+    cdef real middle[MAX_COLUMNS]
+    cdef real rest[MAX_COLUMNS]
+    cdef real a[MAX_COLUMNS]
+    cdef real w[MAX_COLUMNS]
+    cdef real b[MAX_COLUMNS]
+    cdef real c[MAX_COLUMNS]
+    cdef Py_ssize_t i, j
+    column_rows(scale, n, a, rest)
+    column_rows(weight, n, w, rest)
+    column_rows(along, n, b, rest)
+    column_rows(shift, n, c, rest)
+    column_rows(mean, n, middle, rest)
+    for i in range(rows):
+        for j in range(n):
+            dx[i * row + j] = (g[i * row + j] * w[j] - ((x[i * row + j] - middle[j]) - rest[j]) * a[j] * b[j] - c[j]) * a[j]
+
+
 cdef void register_norm(KernelTable* kernels) noexcept nogil:
     kernels.norm.forward[0] = <norm_forward_t> norm_forward[float]
     kernels.norm.forward[1] = <norm_forward_t> norm_forward[double]
     kernels.norm.backward[0] = <norm_backward_t> norm_backward[float]
     kernels.norm.backward[1] = <norm_backward_t> norm_backward[double]
+    kernels.norm.spread[0] = <run_spread_t> run_spread[float]
+    kernels.norm.spread[1] = <run_spread_t> run_spread[double]
+    kernels.norm.apply[0] = <run_apply_t> run_apply[float]
+    kernels.norm.apply[1] = <run_apply_t> run_apply[double]
+    kernels.norm.products[0] = <run_products_t> run_products[float]
+    kernels.norm.products[1] = <run_products_t> run_products[double]
+    kernels.norm.slope[0] = <run_slope_t> run_slope[float]
+    kernels.norm.slope[1] = <run_slope_t> run_slope[double]
+    kernels.norm.column_spread[0] = <column_spread_t> column_spread[float]
+    kernels.norm.column_spread[1] = <column_spread_t> column_spread[double]
+    kernels.norm.column_apply[0] = <column_apply_t> column_apply[float]
+    kernels.norm.column_apply[1] = <column_apply_t> column_apply[double]
+    kernels.norm.column_products[0] = <column_products_t> column_products[float]
+    kernels.norm.column_products[1] = <column_products_t> column_products[double]
+    kernels.norm.column_slope[0] = <column_slope_t> column_slope[float]
+    kernels.norm.column_slope[1] = <column_slope_t> column_slope[double]

@@ -116,10 +116,37 @@ ctypedef void (*norm_forward_t)(const char* x, const char* w, const char* b, cha
 ctypedef void (*norm_backward_t)(const char* g, const char* x, const char* w, char* dx, char* few, double* sums, Py_ssize_t rows,
                                  Py_ssize_t n, double eps, bint centred) noexcept nogil
 
+cdef enum:
+    MAX_COLUMNS = 64                    # that the functions of columns take at a time
+
+# Parts of normalising channels: a run of n >= 1 contiguous elements of one channel, or `rows` rows of n columns, each with numbers of its
+# own, `row` elements from one row to the next.  The mean and sum((x - mean)**2); (x - mean) * scale + shift; sum(g) and
+# sum(g * (x - mean)); (g * weight - (x - mean) * scale * along - shift) * scale.
+ctypedef double (*run_spread_t)(const char* x, Py_ssize_t n, double* mean) noexcept nogil
+ctypedef void (*run_apply_t)(const char* x, char* out, Py_ssize_t n, double mean, double scale, double shift) noexcept nogil
+ctypedef void (*run_products_t)(const char* g, const char* x, Py_ssize_t n, double mean, double* total, double* product) noexcept nogil
+ctypedef void (*run_slope_t)(const char* g, const char* x, char* dx, Py_ssize_t n, double mean, double scale, double weight,
+                             double along, double shift) noexcept nogil
+ctypedef void (*column_spread_t)(const char* x, Py_ssize_t row, Py_ssize_t rows, Py_ssize_t n, double* mean, double* square) noexcept nogil
+ctypedef void (*column_apply_t)(const char* x, char* out, Py_ssize_t row, Py_ssize_t rows, Py_ssize_t n, const double* mean,
+                                const double* scale, const double* shift) noexcept nogil
+ctypedef void (*column_products_t)(const char* g, const char* x, Py_ssize_t row, Py_ssize_t rows, Py_ssize_t n, const double* mean,
+                                   double* total, double* product) noexcept nogil
+ctypedef void (*column_slope_t)(const char* g, const char* x, char* dx, Py_ssize_t row, Py_ssize_t rows, Py_ssize_t n, const double* mean,
+                                const double* scale, const double* weight, const double* along, const double* shift) noexcept nogil
+
 
 cdef struct NormTable:
     norm_forward_t forward[2]           # float32, float64
     norm_backward_t backward[2]
+    run_spread_t spread[2]
+    run_apply_t apply[2]
+    run_products_t products[2]
+    run_slope_t slope[2]
+    column_spread_t column_spread[2]
+    column_apply_t column_apply[2]
+    column_products_t column_products[2]
+    column_slope_t column_slope[2]
 
 
 # Blocks of contiguous rows of n >= 1 logits, each with a class in [0, n) or `ignored`; w holds n weights or is NULL.  `state`, two numbers
