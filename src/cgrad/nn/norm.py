@@ -1,4 +1,4 @@
-"""Layers that normalise each sample: LayerNorm, RMSNorm."""
+"""Layers that normalise each sample: LayerNorm, RMSNorm, GroupNorm."""
 from __future__ import annotations
 
 import cgrad as cg
@@ -7,7 +7,7 @@ from cgrad.nn import init
 from cgrad.nn.module import Module
 from cgrad.nn.parameter import Parameter
 
-__all__ = ["LayerNorm", "RMSNorm"]
+__all__ = ["GroupNorm", "LayerNorm", "RMSNorm"]
 
 
 class LayerNorm(Module):
@@ -117,6 +117,64 @@ class RMSNorm(Module):
 
     def extra_repr(self):
         return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+
+
+class GroupNorm(Module):
+    """Set each group of channels of each sample to mean 0 and variance 1, then scale and shift each channel.
+
+    Parameters
+    ----------
+    num_groups : int
+        Divides `num_channels`.
+    num_channels : int
+    eps : float, default 1e-5
+        Added to the variance.
+    affine : bool, default True
+        Whether there are a weight and a bias.
+    dtype : dtype, optional
+        Default: the default floating dtype.
+
+    Attributes
+    ----------
+    weight : Parameter, shape (num_channels,), or None
+        Starts at 1.
+    bias : Parameter, shape (num_channels,), or None
+        Starts at 0.
+
+    See Also
+    --------
+    cgrad.nn.functional.group_norm : The formula.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.nn.GroupNorm(2, 4)(cg.tensor([[1.0, 3.0, 10.0, 30.0]])).detach()
+    tensor([[-1.0000,  1.0000, -1.0000,  1.0000]])
+    """
+
+    def __init__(self, num_groups, num_channels, eps=1e-5, affine=True, device=None, dtype=None):
+        super().__init__()
+        if num_groups <= 0 or num_channels % num_groups:
+            raise ValueError(f"GroupNorm: num_channels={num_channels} must be a multiple of num_groups={num_groups}")
+        self.num_groups = num_groups
+        self.num_channels = num_channels
+        self.eps = eps
+        self.affine = affine
+        for name in ("weight", "bias"):
+            self.register_parameter(name, Parameter(cg.empty((num_channels,), dtype=dtype)) if affine else None)
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        """Set the weight to 1 and the bias to 0."""
+        if self.affine:
+            init.ones_(self.weight)
+            init.zeros_(self.bias)
+
+    def forward(self, input):
+        return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
+
+    def extra_repr(self):
+        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}"
 
 
 def _shape(name, normalized_shape):

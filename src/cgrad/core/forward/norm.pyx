@@ -1,7 +1,8 @@
 """layer_norm, rms_norm and the norms of channels (batch_norm, group_norm, instance_norm) of tensors, and their gradients.
 
 Owns result shapes, dtypes and layouts; the numbers come from kernels/norm.pyx.  Called by ops/norm.py, which is called with a weight
-and bias of the shape of the last `n_axes` axes of x, or of its second axis, the channels.  Needs the GIL, which it lets go while long loops run.  Next: kernels/norm.pyx.
+and bias of the shape of the last `n_axes` axes of x, or of its second axis, the channels.  Needs the GIL, which it lets go while long
+loops run.  Next: kernels/norm.pyx.
 """
 from libc.math cimport NAN
 from libc.string cimport memset

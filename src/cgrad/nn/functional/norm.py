@@ -171,6 +171,8 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
     >>> mean, var
     (tensor([0.2000, 2.0000]), tensor([ 1.1000, 20.9000]))
     """
+    if input.shape == (0,):              # nothing at all needs no axis of channels
+        return input.clone()
     _check_channels("batch_norm", input, running_mean, running_var, weight, bias)
     if not training:
         _need_running("batch_norm", "training", running_mean, running_var)
