@@ -1,6 +1,7 @@
 """Types of core/dtype.pyx."""
 from typing import Any, Literal
 
+import numpy as np
 from typing_extensions import disjoint_base
 
 from cgrad.core.tensor import _DTypeLike
@@ -16,6 +17,8 @@ class DType:
     def is_complex(self) -> bool: ...
     @property
     def is_signed(self) -> bool: ...
+    @property
+    def dtype(self) -> np.dtype[Any]: ...
     def __hash__(self) -> int: ...
     def __eq__(self, other: object, /) -> bool: ...
 

@@ -45,6 +45,11 @@ cdef class DType:
         """Whether the type holds negative numbers."""
         return self.id > UINT8
 
+    @property
+    def dtype(self):
+        """The same as a NumPy dtype; NumPy looks for it where a dtype is asked for."""
+        return np.dtype(self.name)
+
     def __repr__(self):
         return "cgrad." + self.name
 

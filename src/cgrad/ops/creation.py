@@ -185,7 +185,7 @@ def from_dlpack(x, *, device=None, copy=None):
     Parameters
     ----------
     x : object
-        With methods `__dlpack__` and `__dlpack_device__`.
+        With methods `__dlpack__` and `__dlpack_device__`, or a capsule that such a `__dlpack__` gave.
     device : {"cpu", None}
         Accepted for compatibility.
     copy : bool, optional
@@ -210,7 +210,20 @@ def from_dlpack(x, *, device=None, copy=None):
     """
     if device is not None:
         check_device("from_dlpack", device)
-    return convert.tensor_from_dlpack(x, copy)
+    return convert.tensor_from_dlpack(_Capsule(x) if type(x).__name__ == "PyCapsule" else x, copy)
+
+
+class _Capsule:
+    """A DLPack capsule, as the object it came from; NumPy looks into it for the device."""
+
+    def __init__(self, capsule):
+        self.capsule = capsule
+
+    def __dlpack__(self, **options):
+        return self.capsule
+
+    def __dlpack_device__(self):
+        return (1, 0)
 
 
 def frombuffer(buffer, *, dtype=None, count=-1, offset=0, requires_grad=False):

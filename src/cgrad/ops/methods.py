@@ -69,7 +69,8 @@ def __reduce_ex__(x, protocol):
     if not x.is_leaf:
         raise RuntimeError(f"pickle: the tensor was made by {x.grad_fn!r} and its graph cannot be pickled; use x.detach()")
     rebuild = _rebuild
-    arguments = (convert.numpy(x.detach().contiguous()).copy(), x.requires_grad)
+    array = convert.numpy(x.detach().contiguous())     # pickled by NumPy; with protocol 5 its memory may travel outside of the pickle
+    arguments = (array if array.flags.writeable else array.copy(), x.requires_grad)
     if type(x) is not Tensor:
         rebuild, arguments = _rebuild_subclass, (type(x), *arguments, getattr(x, "__dict__", None))
     return rebuild, arguments
@@ -110,6 +111,8 @@ def _like(x, values):
 def __dlpack__(x, *, stream=None, max_version=None, dl_device=None, copy=None):
     if x.requires_grad:
         raise BufferError("__dlpack__: the tensor requires grad, so the other library would escape the tape; use x.detach()")
+    if not copy and any(step < 0 and n > 1 for step, n in zip(x.strides, x.shape)):       # PyTorch ends the process at one
+        raise BufferError(f"__dlpack__: other libraries do not take negative strides, these are {tuple(x.strides)}; use x.clone()")
     return convert.dlpack(x, stream, max_version, dl_device, copy)
 
 
