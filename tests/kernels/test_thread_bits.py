@@ -201,6 +201,7 @@ FAMILIES = {
         "overlapping windows": normalised(lambda x: F.max_pool2d(x, 3, 2, 1), (7, 9, 40, 61)),
         "avg_pool": normalised(lambda x: F.avg_pool2d(x, 3, 2, 1), (7, 9, 40, 61)),
         "adaptive_avg_pool": normalised(lambda x: F.adaptive_avg_pool2d(x, (5, 1)), (7, 9, 40, 61)),
+        "grid_sample": normalised(lambda x, grid: F.grid_sample(x, cg.tanh(grid)), (5, 7, 40, 61), (5, 37, 41, 2)),
         "adaptive_max_pool": normalised(lambda x: F.adaptive_max_pool3d(x, (2, 3, 7)), (61, 9, 8, 61)),
     },
     "optim": {

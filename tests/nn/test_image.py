@@ -127,8 +127,6 @@ def test_resizing_is_differentiable(rng, mode):
 def test_resizing_refuses(options):
     with pytest.raises(ValueError, match="interpolate"):
         F.interpolate(cg.zeros(1, 1, 3, 3), **options)
-    with pytest.raises(NotImplementedError, match="antialias"):
-        F.interpolate(cg.zeros(1, 1, 3, 3), 2, mode="bilinear", antialias=True)
 
 
 # ----------------------------------------------------------------------------------------------------------------- frames

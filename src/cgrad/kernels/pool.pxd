@@ -1,4 +1,7 @@
-"""Windows that slide over one to three axes: their largest elements and their means; everything contiguous, `planes` of n elements each."""
+"""Windows that slide over one to three axes: their largest elements and their means; elements at places, and weighted sums of them.
+
+Everything is contiguous, `planes` of n elements each.
+"""
 from libc.stdint cimport int32_t
 
 # One axis of the windows.  Window o holds count[o] elements from first[o] on, `step` apart, all of them inside.  Where windows are evenly
@@ -22,3 +25,12 @@ cdef void run_average_spread(int dtype, Py_ssize_t planes, const Axis* axes, con
 # out[k] = x[places[k]] in each plane, 0 where the place is -1; and its transpose, the sums of g over equal places.
 cdef void run_pick(int dtype, Py_ssize_t planes, Py_ssize_t n, Py_ssize_t n_out, const char* x, const int32_t* places, char* out) noexcept nogil
 cdef void run_place(int dtype, Py_ssize_t planes, Py_ssize_t n, Py_ssize_t n_out, const char* g, const int32_t* places, char* out) noexcept nogil
+
+# For each of `images` of `channels` planes of n elements: out[c][k] = sum over taps t of weights[t][k] * x[c][places[t][k]], and the
+# two other functions that are linear in two of x, weights and out.  An element at the place -1 is 0.
+cdef void run_sample(int dtype, Py_ssize_t images, Py_ssize_t channels, Py_ssize_t n, Py_ssize_t n_taps, Py_ssize_t n_out, const char* x,
+                     const char* weights, const int32_t* places, char* out) noexcept nogil
+cdef void run_sample_spread(int dtype, Py_ssize_t images, Py_ssize_t channels, Py_ssize_t n, Py_ssize_t n_taps, Py_ssize_t n_out, const char* g,
+                            const char* weights, const int32_t* places, char* out) noexcept nogil
+cdef void run_sample_weights(int dtype, Py_ssize_t images, Py_ssize_t channels, Py_ssize_t n, Py_ssize_t n_taps, Py_ssize_t n_out, const char* g,
+                             const char* x, const int32_t* places, char* out) noexcept nogil

@@ -1,4 +1,4 @@
-"""Windows that slide over one to three axes: the loops behind max_pool, avg_pool and their adaptive kin.
+"""Windows that slide over one to three axes, and elements at places: the loops behind max_pool, avg_pool, their adaptive kin and grid_sample.
 
 Owns what pool.pxd declares, called by core/forward/pool.pyx.  Nothing takes the GIL, nothing is allocated, nothing fails.  A row of
 results is computed at once, one element (tap) of all its windows after the other: which windows have that tap inside is a range known
@@ -298,6 +298,80 @@ cdef void place_part(void* context, Py_ssize_t start, Py_ssize_t stop) noexcept 
         place_planes(p, <const double*> p.x, <double*> p.out, start, stop)
 
 
+# ---- weighted sums of elements at places ---------------------------------------------------------------------------------------------
+
+cdef struct Sample:
+    int dtype
+    Py_ssize_t channels, n, n_taps, n_out
+    const char* x          # the elements, or a gradient
+    const char* y          # the weights, or the elements
+    const int32_t* places
+    char* out
+
+
+cdef void sample_planes(const Sample* s, const real* x, const real* weights, real* out, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
+    cdef Py_ssize_t plane, t, k
+    cdef const int32_t* places
+    cdef const real* weight
+    for plane in range(start, stop):
+        memset(out + plane * s.n_out, 0, s.n_out * sizeof(real))
+        for t in range(s.n_taps):
+            places = s.places + (plane // s.channels * s.n_taps + t) * s.n_out
+            weight = weights + (plane // s.channels * s.n_taps + t) * s.n_out
+            for k in range(s.n_out):
+                out[plane * s.n_out + k] += weight[k] * (x[plane * s.n + places[k]] if places[k] >= 0 else 0)
+
+
+cdef void sample_part(void* context, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
+    cdef const Sample* s = <const Sample*> context
+    if s.dtype == FLOAT32:
+        sample_planes(s, <const float*> s.x, <const float*> s.y, <float*> s.out, start, stop)
+    else:
+        sample_planes(s, <const double*> s.x, <const double*> s.y, <double*> s.out, start, stop)
+
+
+cdef void sample_spread_planes(const Sample* s, const real* g, const real* weights, real* out, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
+    cdef Py_ssize_t plane, t, k
+    cdef const int32_t* places
+    cdef const real* weight
+    for plane in range(start, stop):
+        memset(out + plane * s.n, 0, s.n * sizeof(real))
+        for t in range(s.n_taps):
+            places = s.places + (plane // s.channels * s.n_taps + t) * s.n_out
+            weight = weights + (plane // s.channels * s.n_taps + t) * s.n_out
+            for k in range(s.n_out):
+                if places[k] >= 0:
+                    out[plane * s.n + places[k]] += weight[k] * g[plane * s.n_out + k]
+
+
+cdef void sample_spread_part(void* context, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
+    cdef const Sample* s = <const Sample*> context
+    if s.dtype == FLOAT32:
+        sample_spread_planes(s, <const float*> s.x, <const float*> s.y, <float*> s.out, start, stop)
+    else:
+        sample_spread_planes(s, <const double*> s.x, <const double*> s.y, <double*> s.out, start, stop)
+
+
+cdef void sample_weights_rows(const Sample* s, const real* g, const real* x, real* out, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
+    """Rows of weights: one for each tap of each image."""
+    cdef Py_ssize_t row, plane, k
+    cdef const int32_t* places
+    for row in range(start, stop):
+        memset(out + row * s.n_out, 0, s.n_out * sizeof(real))
+        places = s.places + row * s.n_out
+        for plane in range(row // s.n_taps * s.channels, (row // s.n_taps + 1) * s.channels):
+            for k in range(s.n_out):
+                out[row * s.n_out + k] += g[plane * s.n_out + k] * (x[plane * s.n + places[k]] if places[k] >= 0 else 0)
+
+
+cdef void sample_weights_part(void* context, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
+    cdef const Sample* s = <const Sample*> context
+    if s.dtype == FLOAT32:
+        sample_weights_rows(s, <const float*> s.x, <const float*> s.y, <float*> s.out, start, stop)
+    else:
+        sample_weights_rows(s, <const double*> s.x, <const double*> s.y, <double*> s.out, start, stop)
+
+
 # ---- the doors -----------------------------------------------------------------------------------------------------------------------
 
 cdef Pool plan(int dtype, const Axis* axes, const char* x, char* out, int32_t* places) noexcept nogil:
@@ -339,3 +413,27 @@ cdef void run_place(int dtype, Py_ssize_t planes, Py_ssize_t n, Py_ssize_t n_out
     cdef Pool p
     p.dtype, p.x, p.out, p.places, p.n, p.n_out = dtype, g, out, <int32_t*> places, n, n_out
     parallel_for(place_part, &p, planes, 1 + CHUNK // (n + 1), <double> planes * (0.25 * n + 3.0 * n_out))
+
+
+cdef void run_sample(int dtype, Py_ssize_t images, Py_ssize_t channels, Py_ssize_t n, Py_ssize_t n_taps, Py_ssize_t n_out, const char* x,
+                     const char* weights, const int32_t* places, char* out) noexcept nogil:
+    cdef Sample s
+    s.dtype, s.channels, s.n, s.n_taps, s.n_out = dtype, channels, n, n_taps, n_out
+    s.x, s.y, s.places, s.out = x, weights, places, out
+    parallel_for(sample_part, &s, images * channels, 1, 3.0 * images * channels * n_taps * n_out)
+
+
+cdef void run_sample_spread(int dtype, Py_ssize_t images, Py_ssize_t channels, Py_ssize_t n, Py_ssize_t n_taps, Py_ssize_t n_out, const char* g,
+                            const char* weights, const int32_t* places, char* out) noexcept nogil:
+    cdef Sample s
+    s.dtype, s.channels, s.n, s.n_taps, s.n_out = dtype, channels, n, n_taps, n_out
+    s.x, s.y, s.places, s.out = g, weights, places, out
+    parallel_for(sample_spread_part, &s, images * channels, 1, 3.0 * images * channels * n_taps * n_out)
+
+
+cdef void run_sample_weights(int dtype, Py_ssize_t images, Py_ssize_t channels, Py_ssize_t n, Py_ssize_t n_taps, Py_ssize_t n_out, const char* g,
+                             const char* x, const int32_t* places, char* out) noexcept nogil:
+    cdef Sample s
+    s.dtype, s.channels, s.n, s.n_taps, s.n_out = dtype, channels, n, n_taps, n_out
+    s.x, s.y, s.places, s.out = g, x, places, out
+    parallel_for(sample_weights_part, &s, images * n_taps, 1, 3.0 * images * channels * n_taps * n_out)

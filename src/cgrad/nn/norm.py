@@ -7,7 +7,7 @@ from cgrad.nn import init
 from cgrad.nn.module import Module
 from cgrad.nn.parameter import Parameter
 
-__all__ = ["GroupNorm", "LayerNorm", "RMSNorm"]
+__all__ = ["GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"]
 
 
 class LayerNorm(Module):
@@ -175,6 +175,27 @@ class GroupNorm(Module):
 
     def extra_repr(self):
         return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}"
+
+
+class LocalResponseNorm(Module):
+    """Divide each element by a power of the mean square of the channels around it; see `functional.local_response_norm`.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.nn.LocalResponseNorm(2, alpha=3.0, beta=1.0)(cg.ones(1, 2, 1)).ravel()
+    tensor([0.4000, 0.2500])
+    """
+
+    def __init__(self, size, alpha=1e-4, beta=0.75, k=1.0):
+        super().__init__()
+        self.size, self.alpha, self.beta, self.k = size, alpha, beta, k
+
+    def forward(self, input):
+        return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
+
+    def extra_repr(self):
+        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
 
 
 def _shape(name, normalized_shape):

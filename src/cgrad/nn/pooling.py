@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from cgrad.nn import functional as F
-from cgrad.nn.module import Module
+from cgrad.nn.image import Options
 
 __all__ = [
     "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d", "AdaptiveMaxPool3d", "AvgPool1d",
@@ -11,21 +11,7 @@ __all__ = [
 ]
 
 
-class _Pool(Module):
-    """What pooling layers share: the options of their function as attributes, named by `_options`."""
-
-    _options = ()
-
-    def __init__(self, *values):
-        super().__init__()
-        for name, value in zip(self._options, values, strict=True):
-            setattr(self, name, value)
-
-    def extra_repr(self):
-        return ", ".join(f"{name}={getattr(self, name)}" for name in self._options)
-
-
-class _MaxPool(_Pool):
+class _MaxPool(Options):
     _options = ("kernel_size", "stride", "padding", "dilation", "ceil_mode", "return_indices")
 
     def __init__(self, kernel_size, stride=None, padding=0, dilation=1, return_indices=False, ceil_mode=False):
@@ -80,7 +66,7 @@ class MaxPool3d(_MaxPool):
     _function = staticmethod(F.max_pool3d)
 
 
-class AvgPool1d(_Pool):
+class AvgPool1d(Options):
     """The mean of each window over the last axis; see `functional.avg_pool1d`.
 
     Examples
@@ -99,7 +85,7 @@ class AvgPool1d(_Pool):
         return F.avg_pool1d(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
 
 
-class AvgPool2d(_Pool):
+class AvgPool2d(Options):
     """The mean of each window over the last two axes; see `functional.avg_pool2d`.
 
     Parameters
@@ -139,7 +125,7 @@ class AvgPool3d(AvgPool2d):
     _function = staticmethod(F.avg_pool3d)
 
 
-class _AdaptiveAvgPool(_Pool):
+class _AdaptiveAvgPool(Options):
     _options = ("output_size",)
 
     def __init__(self, output_size):
@@ -192,7 +178,7 @@ class AdaptiveAvgPool3d(_AdaptiveAvgPool):
     _function = staticmethod(F.adaptive_avg_pool3d)
 
 
-class _AdaptiveMaxPool(_Pool):
+class _AdaptiveMaxPool(Options):
     _options = ("output_size", "return_indices")
 
     def __init__(self, output_size, return_indices=False):
@@ -246,7 +232,7 @@ class AdaptiveMaxPool3d(_AdaptiveMaxPool):
     _function = staticmethod(F.adaptive_max_pool3d)
 
 
-class _LPPool(_Pool):
+class _LPPool(Options):
     _options = ("norm_type", "kernel_size", "stride", "ceil_mode")
 
     def __init__(self, norm_type, kernel_size, stride=None, ceil_mode=False):
@@ -295,7 +281,7 @@ class LPPool3d(_LPPool):
     _function = staticmethod(F.lp_pool3d)
 
 
-class _MaxUnpool(_Pool):
+class _MaxUnpool(Options):
     _options = ("kernel_size", "stride", "padding")
 
     def __init__(self, kernel_size, stride=None, padding=0):

@@ -1,4 +1,4 @@
-"""Pooling: the largest element and the mean of windows over the last one to three axes.
+"""Pooling: the largest element and the mean of windows over the last one to three axes; weighted sums of elements at places.
 
 A rule's parameter names say what the tape keeps (see define.py).  `nn/functional/pooling.py` is the public door.  What comes before the
 axes of the windows is one batch, so a batch of calls is the call itself.  `windows` is what core/forward/pool.pyx makes of a kernel, a
@@ -7,7 +7,7 @@ stride and so on; all of its sizes lie in it.
 
 from cgrad.core.forward import gather
 from cgrad.core.forward import pool as forward
-from cgrad.ops.define import LINEAR, NONDIFF, define
+from cgrad.ops.define import BILINEAR, LINEAR, NONDIFF, define
 from cgrad.ops.indexing import _gather
 
 even_windows, adaptive_windows = forward.even_windows, forward.adaptive_windows
@@ -49,3 +49,15 @@ _average_spread = define("avg_pool_spread", forward=forward.average_spread, inpu
 max_unpool = define("max_unpool", forward=gather.unpool, inputs=("x", "y"), options=("n",),
                     vjp=(lambda g, y: _gather(g, y, y.ndim - 1), None), jvp=lambda tx, y, n: max_unpool(tx, y, n),
                     batch=lambda x, y, n: max_unpool(x, y, n), public=False)
+
+#: sample(x, y, z): sums over taps of weights y (*, taps, k) times the elements of x (*, channels, n) at the places z (*, taps, k), 0 at -1.
+#: With its two adjoints it is closed under differentiation: each of the three is linear in two of x, y and the result.
+sample = define("grid_sample", forward=forward.sample, inputs=("x", "y", "z"), kind=BILINEAR,
+                vjp=(lambda g, y, z, shape_x: _sample_spread(g, y, z, shape_x[-1]), lambda g, x, z: _sample_weights(g, x, z), None),
+                batch=lambda x, y, z: sample(x, y, z), public=False)
+_sample_spread = define("sample_spread", forward=forward.sample_spread, inputs=("x", "y", "z"), options=("n",), kind=BILINEAR,
+                        vjp=(lambda g, y, z: sample(g, y, z), lambda g, x, z: _sample_weights(x, g, z), None),
+                        batch=lambda x, y, z, n: _sample_spread(x, y, z, n), public=False)
+_sample_weights = define("sample_weights", forward=forward.sample_weights, inputs=("x", "y", "z"), kind=BILINEAR,
+                         vjp=(lambda g, y, z: sample(y, g, z), lambda g, x, z, shape_y: _sample_spread(x, g, z, shape_y[-1]), None),
+                         batch=lambda x, y, z: _sample_weights(x, y, z), public=False)

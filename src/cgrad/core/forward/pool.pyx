@@ -7,9 +7,10 @@ lets go while long loops run.  Next: kernels/pool.pyx.
 """
 from libc.stdint cimport INT32_MAX, int32_t
 
-from cgrad.core.dtype cimport KIND, KIND_BOOL, KIND_FLOAT, dtype_object
+from cgrad.core.dtype cimport KIND, KIND_BOOL, KIND_FLOAT, PROMOTE, dtype_object
 from cgrad.core.tensor cimport Tensor, cast_tensor, contiguous_tensor, empty_like, empty_tensor, shape_of, shape_text
-from cgrad.kernels.pool cimport Axis, run_average_pool, run_average_spread, run_max_pool, run_pick, run_place
+from cgrad.kernels.pool cimport (
+    Axis, run_average_pool, run_average_spread, run_max_pool, run_pick, run_place, run_sample, run_sample_spread, run_sample_weights)
 from cgrad.kernels.table cimport FLOAT32, FLOAT64, INT32, INT64, MAX_DIMS
 
 from operator import index
@@ -241,3 +242,54 @@ def average(Tensor x not None, tuple windows not None, bint padded, divisor):
 def average_spread(Tensor g not None, tuple windows not None, bint padded, divisor):
     """The transpose of `average`."""
     return averaged(g, windows, padded, divisor, True)
+
+
+# ---- weighted sums of elements at places ---------------------------------------------------------------------------------------------
+# Shapes: x (*, channels, n), weights and places (*, taps, k), out (*, channels, k).  Each of the three is linear in two of the others.
+
+cdef Tensor sampled(int which, Tensor x, Tensor y, Tensor places, Py_ssize_t n):
+    """0: out from x and weights; 1: x (of n elements) from out and weights; 2: weights from out and x."""
+    cdef Py_ssize_t[MAX_DIMS] shape
+    cdef Py_ssize_t images, channels, n_taps, k
+    cdef int rank = places.rank, i, dtype = PROMOTE[x.dtype_id][y.dtype_id]
+    cdef Tensor out
+    cdef bint fits = rank >= 2 and x.rank == rank and y.rank == rank and places.dtype_id == INT32
+    for i in range(rank - 2 if fits else 0):
+        fits = fits and shape_of(x)[i] == shape_of(places)[i] == shape_of(y)[i]
+    if not fits:
+        raise ValueError(f"grid_sample: shapes {shape_text(x.rank, shape_of(x))}, {shape_text(y.rank, shape_of(y))} and places "
+                         f"{shape_text(rank, shape_of(places))} do not fit together")
+    images, channels = extent(places, 0, rank - 2), shape_of(x)[rank - 2]
+    n_taps, k = shape_of(places)[rank - 2], shape_of(places)[rank - 1]
+    for i in range(rank - 2):
+        shape[i] = shape_of(places)[i]
+    shape[rank - 2] = n_taps if which == 2 else channels
+    shape[rank - 1] = n if which == 1 else k
+    n = n if which == 1 else shape_of(y)[rank - 1] if which == 2 else shape_of(x)[rank - 1]
+    if KIND[dtype] != KIND_FLOAT:
+        raise TypeError(f"grid_sample: the input must be floating point, got {dtype_object(dtype).name}")
+    out = empty_tensor(FLOAT64 if dtype == FLOAT64 else FLOAT32, rank, shape)
+    x, y, places = contiguous_tensor(cast_tensor(x, out.dtype_id)), contiguous_tensor(cast_tensor(y, out.dtype_id)), contiguous_tensor(places)
+    with nogil:
+        if which == 0:
+            run_sample(out.dtype_id, images, channels, n, n_taps, k, x.data, y.data, <const int32_t*> places.data, out.data)
+        elif which == 1:
+            run_sample_spread(out.dtype_id, images, channels, n, n_taps, k, x.data, y.data, <const int32_t*> places.data, out.data)
+        else:
+            run_sample_weights(out.dtype_id, images, channels, n, n_taps, k, x.data, y.data, <const int32_t*> places.data, out.data)
+    return cast_tensor(out, dtype)
+
+
+def sample(Tensor x not None, Tensor weights not None, Tensor places not None):
+    """Sums over taps of weights times the elements of x at the places; an element at the place -1 is 0."""
+    return sampled(0, x, weights, places, 0)
+
+
+def sample_spread(Tensor g not None, Tensor weights not None, Tensor places not None, Py_ssize_t n):
+    """The adjoint of `sample` in x, of n elements."""
+    return sampled(1, g, weights, places, n)
+
+
+def sample_weights(Tensor g not None, Tensor x not None, Tensor places not None):
+    """The adjoint of `sample` in the weights."""
+    return sampled(2, g, x, places, 0)

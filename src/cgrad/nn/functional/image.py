@@ -280,9 +280,26 @@ def _area(x, axis, length):
     n = x.shape[axis]
     places, elements = cg.arange(length).reshape(length, 1), cg.arange(n)
     first, last = places * n // length, ((places + 1) * n + length - 1) // length
-    inside = cg.logical_and(elements >= first, elements < last).astype(x.dtype)
-    means = inside / (last - first).astype(x.dtype)
-    return cg.moveaxis(cg.tensordot(x, means, axes=((axis,), (1,))), -1, axis)
+    return _mixed(x, axis, cg.logical_and(elements >= first, elements < last).astype(cg.float64))
+
+
+def _smooth(x, axis, length, scale, cubic):
+    """Means weighted by a triangle, or by Keys' kernel with a = -1/2, as wide as the elements that become one."""
+    n = x.shape[axis]
+    stretch = max(scale, 1.0)
+    support = (2.0 if cubic else 1.0) * stretch
+    centre, elements = (cg.arange(length, dtype=cg.float64).reshape(length, 1) + 0.5) * scale, cg.arange(n, dtype=cg.float64)
+    first, last = cg.clamp_min(cg.trunc(centre - support + 0.5), 0), cg.clamp_max(cg.trunc(centre + support + 0.5), n)
+    d = cg.abs((elements - centre + 0.5) / stretch)
+    weights = cg.where(d < 1, (1.5 * d - 2.5) * d * d + 1, ((-0.5 * d + 2.5) * d - 4) * d + 2) if cubic else 1 - d
+    weights = cg.where(d < (2 if cubic else 1), weights, 0.0)
+    return _mixed(x, axis, cg.where(cg.logical_and(elements >= first, elements < last), weights, 0.0))
+
+
+def _mixed(x, axis, weights):
+    """An axis replaced by weighted means over it, a row of weights for each."""
+    weights = (weights / weights.sum(1, keepdims=True)).astype(x.dtype)
+    return cg.moveaxis(cg.tensordot(x, weights, axes=((axis,), (1,))), -1, axis)
 
 
 _AXES = {"nearest": (1, 2, 3), "nearest-exact": (1, 2, 3), "area": (1, 2, 3), "linear": (1,), "bilinear": (2,), "bicubic": (2,), "trilinear": (3,)}
@@ -306,7 +323,7 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
     recompute_scale_factor : bool, optional
         Whether positions follow from the rounded lengths and not from `scale_factor` itself.
     antialias : bool
-        Not offered: must be False.
+        Whether images that get smaller are smoothed, so that no element is passed over; modes bilinear and bicubic only.
 
     Returns
     -------
@@ -335,8 +352,8 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
         raise ValueError(f"interpolate: mode must be one of {', '.join(_AXES)}, got {mode!r}")
     if len(lengths) not in _AXES[mode]:
         raise ValueError(f"interpolate: mode {mode!r} takes {' or '.join(map(str, _AXES[mode]))} axes after (N, C), got shape {tuple(input.shape)}")
-    if antialias:
-        raise NotImplementedError("interpolate: antialias=True is not offered; smooth the input first, or use mode='area'")
+    if antialias and mode not in ("bilinear", "bicubic"):
+        raise ValueError(f"interpolate: antialias=True is for the modes bilinear and bicubic, got {mode!r}")
     if align_corners is not None and mode in ("nearest", "nearest-exact", "area"):
         raise ValueError(f"interpolate: align_corners has no meaning in mode {mode!r}")
     if (size is None) == (scale_factor is None):
@@ -356,7 +373,9 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
         scale = n / length if scale_factor is None or recompute_scale_factor else 1 / given[axis - 2]
         if align_corners:
             scale = (n - 1) / (length - 1) if length > 1 else 0.0
-        if mode.startswith("nearest"):
+        if antialias:
+            x = _smooth(x, axis, length, scale, mode == "bicubic")
+        elif mode.startswith("nearest"):
             x = _nearest(x, axis, length, scale, mode == "nearest-exact")
         else:
             x = (_cubic if mode == "bicubic" else _linear)(x, axis, length, scale, align_corners)

@@ -1,4 +1,6 @@
-"""Normalisation of the elements of each sample (layer_norm, rms_norm) and of channels (batch_norm, group_norm, instance_norm)."""
+"""Normalisation of the elements of each sample (layer_norm, rms_norm), of channels (batch_norm, group_norm, instance_norm), and by
+neighbouring channels (local_response_norm).
+"""
 from __future__ import annotations
 
 import math
@@ -7,8 +9,9 @@ import cgrad as cg
 from cgrad.ops.norm import channel_norm as _channel_norm
 from cgrad.ops.norm import layer_norm as _layer_norm
 from cgrad.ops.norm import rms_norm as _rms_norm
+from cgrad.ops.pool import average_pool
 
-__all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "rms_norm"]
+__all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "local_response_norm", "rms_norm"]
 
 
 def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
@@ -104,6 +107,51 @@ def rms_norm(input, normalized_shape, weight=None, eps=None):
     if eps is None:
         eps = 2.0 ** -23 if input.dtype == cg.float32 else 2.0 ** -52
     return _rms_norm(input, weight, len(shape), float(eps))
+
+
+def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
+    """Divide each element by a power of the mean square of the channels around it.
+
+    Parameters
+    ----------
+    input : Tensor, shape (N, C, *)
+        Floating point, at least three axes.
+    size : int
+        How many channels, ``size // 2`` of them before its own; those beyond the first and the last count as 0.
+    alpha, beta, k : float
+
+    Returns
+    -------
+    Tensor, same shape
+
+    Raises
+    ------
+    ValueError
+        For fewer than three axes, or a size below 1.
+    TypeError
+        If the input is not floating point.
+
+    Notes
+    -----
+    ``x / (k + alpha * mean(x**2))**beta`` [1]_.
+
+    References
+    ----------
+    .. [1] A. Krizhevsky, I. Sutskever, G. E. Hinton, "ImageNet Classification with Deep Convolutional Neural Networks", NeurIPS 2012.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.nn.functional.local_response_norm(cg.ones(1, 2, 1), 2, alpha=3.0, beta=1.0).ravel()
+    tensor([0.4000, 0.2500])
+    """
+    if input.ndim < 3 or size < 1:
+        raise ValueError(f"local_response_norm: needs an input of shape (N, C, *) and a size of at least 1, got {tuple(input.shape)} and size {size}")
+    batch, channels, *rest = input.shape
+    n = math.prod(rest)
+    squares = cg.pad((input * input).reshape(batch, channels, n), ((0, 0), (size // 2, (size - 1) // 2), (0, 0)))
+    means = average_pool(squares, ((channels + size - 1, channels, size, 1, 0, 1), (n, n, 1, 1, 0, 1)), True, None)
+    return input / (means * alpha + k).reshape(*input.shape) ** beta
 
 
 def _row_shape(name, input, normalized_shape, *parameters):
