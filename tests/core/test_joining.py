@@ -36,7 +36,7 @@ def test_concat_promotes_and_takes_any_layout():
     (lambda: cg.split(cg.tensor(1.0), 1), ValueError, "0-d"),
     (lambda: cg.chunk(cg.zeros(5), 0), ValueError, "must be positive"),
     (lambda: cg.tensor_split(cg.zeros(5), 0), ValueError, "must be positive"),
-    (lambda: cg.roll(cg.zeros(5), (1, 2), (0,)), IndexError, None),
+    (lambda: cg.roll(cg.zeros(5), (1, 2), (0,)), ValueError, "2 shifts for 1 axes"),
     (lambda: cg.repeat(cg.zeros(5), -1), ValueError, "must not be negative"),
     (lambda: cg.repeat(cg.zeros(3), cg.tensor([1, 2])), ValueError, "do not fit axis 0 of length 3"),
     (lambda: cg.repeat(cg.zeros(3), cg.tensor([1.0, 2, 3])), TypeError, "must be integers"),
@@ -51,9 +51,6 @@ def test_concat_promotes_and_takes_any_layout():
     (lambda: cg.pad(cg.arange(3), 1, constant_values=0.5), TypeError, "without loss"),
 ], ids=lambda v: None)
 def test_errors(call, kind, message):
-    if kind is IndexError and message is None:
-        assert call().shape == (5,)      # one axis takes several shifts
-        return
     with pytest.raises(kind, match=message):
         call()
 

@@ -394,7 +394,8 @@ row("expand_dims", np.expand_dims, [Sample(Draw((2, 3)), 0), Sample(Draw((2, 3))
 row("broadcast_to", np.broadcast_to, [Sample(Draw((3,)), (2, 3)), Sample(Draw((2, 1)), (4, 2, 3)), Sample(Draw(()), (2,)), Sample(Draw((1,)), (0,))])
 row("expand", lambda x, *shape: np.broadcast_to(x, (2, 3)), [Sample(Draw((3,)), 2, -1), Sample(Draw((2, 1)), (-1, 3))])
 row("expand_as", lambda x, y: np.broadcast_to(x, y.shape), [Sample(Draw((3,)), np.zeros((2, 3)))])
-row("broadcast_tensors", np.broadcast_arrays, [Sample(Draw((3, 1)), Draw((2,))), Sample(Draw(()), Draw((2, 2)), Draw((1, 2)))])
+for _name in ("broadcast_tensors", "broadcast_arrays"):
+    row(_name, np.broadcast_arrays, [Sample(Draw((3, 1)), Draw((2,))), Sample(Draw(()), Draw((2, 2)), Draw((1, 2)))])
 row("broadcast_shapes", np.broadcast_shapes, [Sample((3, 1), (4,)), Sample(()), Sample((0, 1), (1, 5))], differentiable=False)
 
 # ------------------------------------------------------------------------------------------------------- copies and dtypes

@@ -110,3 +110,29 @@ def test_other_spellings_of_pytorch():
     assert cg.add(cg.tensor([1], dtype=cg.uint8), 1, alpha=2).dtype == cg.uint8
     assert cg.rsub(cg.tensor([1], dtype=cg.uint8), 3).tolist() == [2]
     assert cg.ones(3).unfold(dimension=0, size=2, step=1).shape == (2, 2)
+
+
+def test_constants_and_ranges_pass_gradients_to_tensors_they_are_made_of():
+    t = cg.tensor(2.0, dtype="float64", requires_grad=True)
+    for function, want in ((lambda t: cg.full((2, 3), t), 6), (lambda t: cg.full_like(cg.ones(4), t), 4), (lambda t: cg.linspace(t, 5, 4), 2),
+                           (lambda t: cg.linspace(0, t, 4, endpoint=False), 1.5), (lambda t: cg.logspace(0, t, 2), np.log(10) * 100),
+                           (lambda t: cg.logspace(0, 2, 3, t), 5)):
+        grad, = cg.autograd.grad(function(t).sum(), t)
+        np.testing.assert_allclose(grad.item(), want, rtol=1e-6)
+        np.testing.assert_allclose(function(t).detach().numpy(), function(t.detach()).numpy(), rtol=1e-6)
+    assert cg.func.vmap(lambda v: cg.linspace(v, 1, 3))(cg.tensor([0.0, 3.0])).tolist() == [[0, 0.5, 1], [3, 2, 1]]
+    for call in (lambda: cg.arange(t), lambda: cg.pad(cg.ones(2), 1, constant_values=t), lambda: cg.random.uniform(0, t, size=2)):
+        with pytest.raises(TypeError, match="leave the graph"):
+            call()
+
+
+def test_calls_that_can_only_be_mistakes():
+    for call, error in ((lambda: cg.roll(cg.ones(3), ()), ValueError), (lambda: cg.roll(cg.ones(2, 3), (1, 2), 0), ValueError),
+                        (lambda: cg.roll(cg.ones(2, 3), (1,), (0, 1)), ValueError), (lambda: cg.mean(cg.ones(2), dtype=cg.int64), TypeError)):
+        with pytest.raises(error):
+            call()
+
+
+def test_half_open_linspace_is_a_closed_one_without_its_end():
+    for n in (1, 2, 3, 7, 10):
+        assert cg.linspace(-0.3, 1.1, n, endpoint=False, dtype="float64").tolist() == cg.linspace(-0.3, 1.1, n + 1, dtype="float64")[:-1].tolist()

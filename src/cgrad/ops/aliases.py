@@ -74,7 +74,6 @@ NAMES = {
     "swapaxes": ("swapdims",),
     "moveaxis": ("movedim",),
     "expand_dims": ("unsqueeze",),
-    "broadcast_tensors": ("broadcast_arrays",),
     "concat": ("cat", "concatenate"),
     "vstack": ("row_stack",),
     "unstack": ("unbind",),

@@ -8,7 +8,7 @@ import operator
 
 import numpy as np
 
-from cgrad.core import batching, convert
+from cgrad.core import batching, convert, forward_mode
 from cgrad.core.dtype import as_dtype, get_default_dtype
 from cgrad.core.forward import fill
 from cgrad.core.tensor import Tensor
@@ -295,14 +295,14 @@ def scalar_tensor(value, *, dtype=None, requires_grad=False):
 
 
 # ---------------------------------------------------------------------------------------------------------------- constants
-def zeros(*lengths, shape=None, size=None, dtype=None, device=None, requires_grad=False):
+def zeros(shape=None, *more, size=None, dtype=None, device=None, requires_grad=False):
     """
     Tensor of zeros.
 
     Parameters
     ----------
-    *lengths : int, or one tuple of int
-        The shape; `shape` and `size` are keywords for the same.
+    shape : int or tuple of int
+        ``zeros(2, 3)`` works, too; `size` is another name.
     dtype : DType, optional
         The default float if left out.
     device : {"cpu", None}
@@ -330,18 +330,18 @@ def zeros(*lengths, shape=None, size=None, dtype=None, device=None, requires_gra
     """
     if device is not None:
         check_device("zeros", device)
-    lengths = read_size("zeros", lengths, shape, size)
+    lengths = read_size("zeros", () if shape is None else (shape, *more), None, size)
     return finish(fill.zeros("zeros", lengths, dtype), requires_grad)
 
 
-def ones(*lengths, shape=None, size=None, dtype=None, device=None, requires_grad=False):
+def ones(shape=None, *more, size=None, dtype=None, device=None, requires_grad=False):
     """
     Tensor of ones.
 
     Parameters
     ----------
-    *lengths : int, or one tuple of int
-        The shape; `shape` and `size` are keywords for the same.
+    shape : int or tuple of int
+        ``ones(2, 3)`` works, too; `size` is another name.
     dtype : DType, optional
         The default float if left out.
     device : {"cpu", None}
@@ -368,7 +368,7 @@ def ones(*lengths, shape=None, size=None, dtype=None, device=None, requires_grad
     """
     if device is not None:
         check_device("ones", device)
-    lengths = read_size("ones", lengths, shape, size)
+    lengths = read_size("ones", () if shape is None else (shape, *more), None, size)
     return finish(fill.full("ones", lengths, 1.0, dtype), requires_grad)
 
 
@@ -380,6 +380,7 @@ def full(shape=None, fill_value=None, *, size=None, dtype=None, device=None, req
     ----------
     shape : int or tuple of int
     fill_value : number or 0-d Tensor
+        A tensor gets the sum of the gradients.
     size : int or tuple of int, optional
         Another name for `shape`.
     dtype : DType, optional
@@ -415,8 +416,15 @@ def full(shape=None, fill_value=None, *, size=None, dtype=None, device=None, req
     return finish(filled("full", lengths, fill_value, dtype), requires_grad)
 
 
+def is_followed(*values):
+    """Whether a derivative, or a batch, follows one of the values."""
+    return any(isinstance(v, Tensor) and (v.requires_grad or forward_mode.highest_level((v,))) for v in values)
+
+
 def filled(name, shape, value, dtype):
-    """`fill.full` for a Python number, a NumPy scalar or a 0-d Tensor."""
+    """`fill.full` for a Python number, a NumPy scalar or a 0-d Tensor, whose gradient is the sum of ``g``."""
+    if is_followed(value) and value.ndim == 0:
+        return (value if dtype is None else value.astype(dtype)).broadcast_to(shape).clone()
     if not isinstance(value, (int, float)) or isinstance(value, np.generic):
         value = convert.tensor_from(value)
         if value.ndim:
@@ -424,14 +432,14 @@ def filled(name, shape, value, dtype):
     return fill.full(name, shape, value, dtype)
 
 
-def empty(*lengths, shape=None, size=None, dtype=None, device=None, requires_grad=False):
+def empty(shape=None, *more, size=None, dtype=None, device=None, requires_grad=False):
     """
     Tensor whose elements are not set: whatever is in memory.
 
     Parameters
     ----------
-    *lengths : int, or one tuple of int
-        The shape; `shape` and `size` are keywords for the same.
+    shape : int or tuple of int
+        ``empty(2, 3)`` works, too; `size` is another name.
     dtype : DType, optional
         The default float if left out.
     device : {"cpu", None}
@@ -458,7 +466,7 @@ def empty(*lengths, shape=None, size=None, dtype=None, device=None, requires_gra
     """
     if device is not None:
         check_device("empty", device)
-    lengths = read_size("empty", lengths, shape, size)
+    lengths = read_size("empty", () if shape is None else (shape, *more), None, size)
     return finish(fill.empty("empty", lengths, dtype), requires_grad)
 
 
@@ -586,6 +594,9 @@ def empty_like(x, *, dtype=None, device=None, requires_grad=False):
 # ---------------------------------------------------------------------------------------------------------------- ranges
 def number(name, what, value):
     """A bound of a range as a Python int or float."""
+    if is_followed(value):
+        raise TypeError(f"{name}: {what} would leave the graph here, for how many elements there are is no smooth function of it; take {what}.detach(), "
+                        "or compute with arange(n)")
     if isinstance(value, (Tensor, np.ndarray, np.generic)):
         value = value.item()
     if isinstance(value, float):
@@ -701,6 +712,13 @@ def steps(name, num, steps):
 
 def spread(name, start, stop, num, endpoint, dtype, requires_grad, base=None):
     """linspace and logspace after their arguments are read."""
+    if is_followed(start, stop, base):
+        part = fill.linspace(name, 0.0, 1.0, num, bool(endpoint), "float64", None)
+        for end in (start, stop, base):
+            if isinstance(end, Tensor) and end.ndim:
+                raise ValueError(f"{name}: the ends must be numbers, got a tensor of shape {end.shape}")
+        out = start * (1 - part) + stop * part
+        return finish((out if base is None else base ** out).astype(get_default_dtype() if dtype is None else dtype), requires_grad)
     start, stop = float(number(name, "start", start)), float(number(name, "stop", stop))
     dtype = get_default_dtype() if dtype is None else as_dtype(dtype)
     if num >= 1 << 60:
@@ -714,7 +732,7 @@ def linspace(start, stop=None, num=None, *, end=None, steps=None, endpoint=True,
 
     Parameters
     ----------
-    start, stop : number
+    start, stop : number or 0-d Tensor
         The ends; `end` is another name of `stop`.
     num : int
         How many; `steps` is another name.
@@ -739,7 +757,7 @@ def linspace(start, stop=None, num=None, *, end=None, steps=None, endpoint=True,
 
     Notes
     -----
-    Computed in float64, each half from its own end, so that both ends are exact.
+    Computed in float64, each half from its own end, so that both ends are exact.  Gradient: for ends that are tensors.
 
     Examples
     --------
@@ -760,7 +778,7 @@ def logspace(start, stop=None, num=None, base=10.0, *, end=None, steps=None, end
 
     Parameters
     ----------
-    start, stop : number
+    start, stop : number or 0-d Tensor
         First and last exponent; `end` is another name of `stop`.
     num : int
         How many; `steps` is another name.
@@ -793,7 +811,7 @@ def logspace(start, stop=None, num=None, base=10.0, *, end=None, steps=None, end
     if device is not None:
         check_device("logspace", device)
     stop = end if stop is None else stop
-    base = float(number("logspace", "base", base))
+    base = base if is_followed(base) else float(number("logspace", "base", base))
     return spread("logspace", start, stop, _steps("logspace", num, steps), endpoint, dtype, requires_grad, base)
 
 

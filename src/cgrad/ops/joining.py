@@ -12,7 +12,7 @@ from cgrad.core.convert import tensor_from
 from cgrad.core.forward import join as forward
 from cgrad.core.tensor import Tensor
 from cgrad.core.arguments import as_tensor, one_axis, whole_number
-from cgrad.ops.creation import zeros
+from cgrad.ops.creation import is_followed, zeros
 from cgrad.ops.define import LINEAR, define, joint, public
 from cgrad.ops.indexing import _getitem, take
 from cgrad.ops.shape import reshape
@@ -744,14 +744,14 @@ def roll(x, shift, axis=None):
     x = as_tensor("roll", x)
     if axis is None:
         if isinstance(shift, (list, tuple)):
+            if not shift:
+                raise ValueError("roll: shift is empty; name how far to roll")
             shift = builtins.sum(whole_number("roll", "shift", s) for s in shift)
         return reshape(_roll(reshape(x, (x.size,)), (whole_number("roll", "shift", shift),), (0,)), x.shape)
     axes = tuple(axis) if isinstance(axis, (list, tuple)) else (axis,)
     shifts = tuple(shift) if isinstance(shift, (list, tuple)) else (shift,) * len(axes)
-    if len(axes) == 1 and len(shifts) > 1:
-        axes = axes * len(shifts)
     if len(axes) != len(shifts):
-        raise ValueError(f"roll: {len(shifts)} shifts for {len(axes)} axes")
+        raise ValueError(f"roll: {len(shifts)} shifts for {len(axes)} axes; give one shift for each axis, or one number for all")
     if x.ndim == 0:
         raise ValueError("roll: a 0-d tensor has no axis to roll along")
     return _roll(x, tuple(whole_number("roll", "shift", s) for s in shifts), tuple(one_axis("roll", a, x.ndim) for a in axes))
@@ -975,6 +975,8 @@ def pad(x, pad_width, mode="constant", constant_values=0):
             x = _getitem(x, tuple(key))
             widths = tuple((builtins.max(0, before), builtins.max(0, after)) for before, after in widths)
         if isinstance(constant_values, Tensor):
+            if is_followed(constant_values):
+                raise TypeError("pad: constant_values would leave the graph here; detach() it, or put cgrad.full(...) and the tensor together with concat")
             constant_values = constant_values.item()
         if isinstance(constant_values, float) and not x.dtype.is_floating_point and not constant_values.is_integer():
             raise TypeError(f"pad: constant_values {constant_values} cannot be stored in a tensor of {x.dtype.name} without loss")

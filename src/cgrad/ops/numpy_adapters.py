@@ -50,7 +50,7 @@ def _where(condition, *values):
 def _broadcast_arrays(*args, subok=False):
     if any(x is None or isinstance(x, str) for x in args):       # Matplotlib does so with colours and the like
         return np.broadcast_arrays(*values(args))
-    return PUBLIC["broadcast_arrays"](*args)
+    return PUBLIC["broadcast_tensors"](*args)
 
 
 @adapter("split")
@@ -101,7 +101,7 @@ def _linspace(start, stop, num=50, endpoint=True, dtype=None, axis=0, **options)
     if options.pop("retstep", False) or axis not in (0, -1) or options.pop("device", None) not in (None, "cpu"):
         raise TypeError("numpy.linspace: retstep= and axis= are not taken for tensors")
     start, stop = as_tensor("linspace", start), as_tensor("linspace", stop)
-    span = stop - start                          # recorded, which our linspace is not
+    span = stop - start                          # ends of any shape, which ours does not take
     steps = PUBLIC["linspace"](0, 1, num, endpoint=endpoint, dtype=span.dtype if span.is_floating_point() else None)
     steps = steps.reshape((-1,) + (1,) * span.ndim if axis == 0 else (-1,))
     start, stop = (x if axis == 0 else x[..., None] for x in (start, stop))
@@ -111,8 +111,8 @@ def _linspace(start, stop, num=50, endpoint=True, dtype=None, axis=0, **options)
 
 @adapter("full_like")
 def _full_like(a, fill_value, dtype=None, order="K", subok=True, shape=None, **options):
-    if shape is not None or isinstance(fill_value, Tensor) and (fill_value.requires_grad or fill_value.ndim):
-        raise TypeError("numpy.full_like: shape= and tensors as fill_value are not taken; use np.broadcast_to")
+    if shape is not None:
+        raise TypeError("numpy.full_like: shape= is not taken for tensors; use cgrad.full")
     return PUBLIC["full_like"](as_tensor("full_like", a), fill_value, dtype=dtype, **options)
 
 

@@ -16,7 +16,7 @@ from cgrad.core.forward.random import Stream
 from cgrad.core.inplace import check_inplace_target
 from cgrad.core.tape import is_grad_enabled
 from cgrad.core.tensor import Tensor, register_method
-from cgrad.ops.creation import asarray, check_device, finish, length, like, read_size
+from cgrad.ops.creation import asarray, check_device, finish, is_followed, length, like, read_size
 from cgrad.ops.define import publish
 
 __all__ = [
@@ -363,6 +363,8 @@ def _floating(name, dtype):
 
 def _number(name, what, value):
     if isinstance(value, (Tensor, np.ndarray)):
+        if is_followed(value):
+            raise TypeError(f"{name}: {what} would leave the graph here; scale what is drawn: low + (high - low) * rand(n), mean + std * randn(n)")
         value = value.item()
     try:
         return float(value)

@@ -158,6 +158,8 @@ def mean(x, axis=None, keepdims=False, dtype=None):
     tensor([1.5000, 3.5000])
     """
     x = as_floating("mean", x, dtype)
+    if not x.dtype.is_floating_point:
+        raise TypeError(f"mean: dtype must be a floating one, got {x.dtype.name}")
     return _mean(x, several_axes("mean", axis, x.ndim), builtins.bool(keepdims))
 
 

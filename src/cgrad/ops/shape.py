@@ -927,3 +927,30 @@ def broadcast_tensors(*tensors):
     tensors = [as_tensor("broadcast_tensors", x) for x in tensors]
     shape = broadcast_shapes(*[tuple(x.shape) for x in tensors])
     return tuple([_broadcast_to(x, shape) for x in tensors])
+
+
+@public(method=False)
+def broadcast_arrays(*tensors):
+    """`broadcast_tensors` with a list, as the Array API standard of 2024 has it.
+
+    Parameters
+    ----------
+    *tensors : Tensor
+
+    Returns
+    -------
+    list of Tensor
+        Views.
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not broadcast together.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> [x.shape for x in cg.broadcast_arrays(cg.zeros(3, 1), cg.zeros(4))]
+    [(3, 4), (3, 4)]
+    """
+    return list(broadcast_tensors(*tensors))

@@ -171,14 +171,15 @@ def linspace(str name, double start, double stop, Py_ssize_t n, bint endpoint, o
     """
     cdef Tensor exact = fresh(name, (n,), FLOAT64)
     cdef double* out = <double*> exact.data
-    cdef double step = (stop - start) / ((n - 1 if endpoint else n) or 1)
+    cdef Py_ssize_t last = n - 1 if endpoint else n                  # where `stop` lies
+    cdef double step = (stop - start) / (last or 1)
     cdef double radix = 0.0 if base is None else base
     cdef bint powers = base is not None
     cdef Py_ssize_t i
-    cdef double half = 0.5 * n
+    cdef double half = 0.5 * (last + 1)
     for i in range(n):
-        if endpoint and i >= half:
-            out[i] = stop - (n - 1 - i) * step
+        if i >= half:
+            out[i] = stop - (last - i) * step
         else:
             out[i] = start + i * step
         if powers:
