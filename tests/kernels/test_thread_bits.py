@@ -180,6 +180,12 @@ FAMILIES = {
         "layer_norm": normalised(lambda x, w, b: F.layer_norm(x, (269,), w, b), SHAPE, (269,), (269,)),
         "rms_norm": normalised(lambda x, w: F.rms_norm(x, (269,), w), SHAPE, (269,)),
     },
+    "conv": {
+        "images": normalised(lambda x, w, b: F.conv2d(x, w, b, padding=1), (4, 13, 31, 29), (20, 13, 3, 3), (20,)),
+        "small images": normalised(lambda x, w, b: F.conv2d(x, w, b), (67, 6, 9, 9), (17, 6, 5, 5), (17,)),
+        "depthwise, strided": normalised(lambda x, w: F.conv2d(x, w, stride=2, groups=24), (5, 24, 41, 43), (24, 1, 3, 3)),
+        "signals, transposed": normalised(lambda x, w, b: F.conv_transpose1d(x, w, b, 2), (3, 19, 211), (19, 23, 5), (23,)),
+    },
     "embedding": {"embedding": normalised(lambda table: F.embedding(cg.tensor(ROWS), table), (301, 128))},
     "blas": {
         "batch of products": product((67, 24, 31), (67, 31, 17)),

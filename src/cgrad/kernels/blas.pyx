@@ -76,7 +76,7 @@ cdef void small_items(void* context, Py_ssize_t first, Py_ssize_t last) noexcept
     for b in range(first, last):
         kernel_table().matmul.small[p.dtype - <int> DTypeId.FLOAT32](
             p.m, p.n, p.k, p.x + p.x_batch[b] * p.size, p.x_row, p.x_column, p.y + p.y_batch[b] * p.size, p.y_row, p.y_column,
-            p.out + b * p.m * p.n * p.size)
+            p.out + b * p.m * p.n * p.size, p.n * p.size, False)
 
 
 cdef void vector_rows(void* context, Py_ssize_t first, Py_ssize_t last) noexcept nogil:

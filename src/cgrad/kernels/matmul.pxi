@@ -1,7 +1,7 @@
 # Products of small matrices, register tiles of vectors, for float32 and float64; and matrix-vector products of any size.
 #
-# Included by the ISA shells after reduce.pxi; called through MatmulTable by blas.pyx alone, which owns the choice between this and
-# BLAS.  Strides here are in BYTES and may be anything.  noexcept, nogil, no allocation (a panel of 48 kB lives on the stack).
+# Included by the ISA shells after reduce.pxi; called through MatmulTable by blas.pyx, which owns the choice between this and
+# BLAS, and by conv.pyx.  Strides here are in BYTES and may be anything.  noexcept, nogil, no allocation (a panel of 48 kB lives on the stack).
 #
 # A tile is TILE_ROWS x 3 vectors: 12 accumulators, 3 vectors of y and one broadcast element of x fill the 16 registers of AVX2
 # (70 GFLOP/s for 64 x 64 in L1 there, 150 with AVX-512).  Arrays of vectors stay in registers under gcc and clang; arrays of plain
@@ -182,14 +182,18 @@ cdef inline real dot_row(const real* x, const real* y, Py_ssize_t n) noexcept no
 
 
 cdef inline void product_dots(Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, const char* x, Py_ssize_t x_row, const char* y, Py_ssize_t y_column,
-                              char* out, vector like) noexcept nogil:
+                              char* out, Py_ssize_t out_row, bint more, vector like) noexcept nogil:
     cdef Py_ssize_t i, j
+    cdef float* floats
+    cdef double* doubles
     for i in range(m):
         for j in range(n):
             if vector is float_v:
-                (<float*> out)[i * n + j] = dot_row(<const float*> (x + i * x_row), <const float*> (y + j * y_column), k)
+                floats = <float*> (out + i * out_row)
+                floats[j] = dot_row(<const float*> (x + i * x_row), <const float*> (y + j * y_column), k) + (floats[j] if more else 0)
             else:
-                (<double*> out)[i * n + j] = dot_row(<const double*> (x + i * x_row), <const double*> (y + j * y_column), k)
+                doubles = <double*> (out + i * out_row)
+                doubles[j] = dot_row(<const double*> (x + i * x_row), <const double*> (y + j * y_column), k) + (doubles[j] if more else 0)
 
 
 cdef inline void copy_rows(char* target, Py_ssize_t target_row, const char* source, Py_ssize_t source_row, Py_ssize_t rows,
@@ -221,16 +225,17 @@ cdef void run_strip(int vectors, Py_ssize_t used, Py_ssize_t m, Py_ssize_t k, co
 
 
 cdef void product_small(Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, const char* x, Py_ssize_t x_row, Py_ssize_t x_column,
-                        const char* y, Py_ssize_t y_row, Py_ssize_t y_column, char* out, vector like) noexcept nogil:
-    """out (m, n), C-contiguous, = x (m, k) @ y (k, n); all of them at least 1."""
+                        const char* y, Py_ssize_t y_row, Py_ssize_t y_column, char* out, Py_ssize_t out_row, bint more,
+                        vector like) noexcept nogil:
+    """out (m, n) = x (m, k) @ y (k, n), added to what is there if `more`; all extents at least 1, the rows of out contiguous."""
     cdef vector[PANEL_DEPTH * TILE_VECTORS] panel
     cdef Py_ssize_t size = element_size(like), lanes = sizeof(vector) // size
-    cdef Py_ssize_t out_row = n * size, start, depth, column = 0, step, last
+    cdef Py_ssize_t start, depth, column = 0, step, last
     cdef int vectors
     cdef const char* strip
     cdef char* target
     if n <= FEW_COLUMNS and k >= LONG_DOT and x_column == size and y_row == size:
-        product_dots(m, n, k, x, x_row, y, y_column, out, like)
+        product_dots(m, n, k, x, x_row, y, y_column, out, out_row, more, like)
         return
     while column < n:
         vectors = <int> min((n - column + lanes - 1) // lanes, <Py_ssize_t> TILE_VECTORS)
@@ -247,7 +252,7 @@ cdef void product_small(Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, const char* x,
                 last = (k - 1) * y_row + (step - lanes) * size
                 start = last // y_row + 1 if last >= 0 else 0
             if start:
-                run_strip(vectors, step * size, m, start, x, x_row, x_column, strip, y_row, target, out_row, False, like)
+                run_strip(vectors, step * size, m, start, x, x_row, x_column, strip, y_row, target, out_row, more, like)
         while start < k:
             depth = min(k - start, <Py_ssize_t> PANEL_DEPTH)
             if vector is float_v:
@@ -255,7 +260,7 @@ cdef void product_small(Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, const char* x,
             else:
                 pack_panel(<double*> panel, vectors * lanes, step, depth, strip + start * y_row, y_row, y_column)
             run_strip(vectors, step * size, m, depth, x + start * x_column, x_row, x_column, <const char*> panel, vectors * lanes * size,
-                      target, out_row, start > 0, like)
+                      target, out_row, more or start > 0, like)
             start += depth
         column += step
 
@@ -322,12 +327,14 @@ cdef void product_vector(Py_ssize_t m, Py_ssize_t k, const char* x, Py_ssize_t x
 
 
 cdef void product_small_float(Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, const char* x, Py_ssize_t x_row, Py_ssize_t x_column,
-                              const char* y, Py_ssize_t y_row, Py_ssize_t y_column, char* out) noexcept nogil:
-    product_small(m, n, k, x, x_row, x_column, y, y_row, y_column, out, zero_float())
+                              const char* y, Py_ssize_t y_row, Py_ssize_t y_column, char* out,
+                              Py_ssize_t out_row, bint more) noexcept nogil:
+    product_small(m, n, k, x, x_row, x_column, y, y_row, y_column, out, out_row, more, zero_float())
 
 cdef void product_small_double(Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, const char* x, Py_ssize_t x_row, Py_ssize_t x_column,
-                               const char* y, Py_ssize_t y_row, Py_ssize_t y_column, char* out) noexcept nogil:
-    product_small(m, n, k, x, x_row, x_column, y, y_row, y_column, out, zero_double())
+                               const char* y, Py_ssize_t y_row, Py_ssize_t y_column, char* out,
+                               Py_ssize_t out_row, bint more) noexcept nogil:
+    product_small(m, n, k, x, x_row, x_column, y, y_row, y_column, out, out_row, more, zero_double())
 
 
 cdef void register_matmul(KernelTable* kernels) noexcept nogil:

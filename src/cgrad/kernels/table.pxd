@@ -79,9 +79,10 @@ cdef struct ReduceTable:
     ArgLoops args[2][N_DTYPES]
 
 
-# Products in one of the two floating dtypes; strides in BYTES, any; out is C-contiguous.  No extent is 0.
+# Products in one of the two floating dtypes; strides in BYTES, any; rows of out are contiguous.  No extent is 0.  `more` adds to out.
 ctypedef void (*small_product_t)(Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, const char* x, Py_ssize_t x_row, Py_ssize_t x_column,
-                                 const char* y, Py_ssize_t y_row, Py_ssize_t y_column, char* out) noexcept nogil
+                                 const char* y, Py_ssize_t y_row, Py_ssize_t y_column, char* out, Py_ssize_t out_row,
+                                 bint more) noexcept nogil
 ctypedef void (*matrix_vector_t)(Py_ssize_t m, Py_ssize_t k, const char* x, Py_ssize_t x_row, Py_ssize_t x_column,
                                  const char* y, char* out) noexcept nogil         # y contiguous
 
