@@ -54,7 +54,8 @@ PARAMETERS = {
     "approximate": 'Literal["none", "tanh"]', "indexing": 'Literal["xy", "ij"]', "rounding_mode": 'Literal["trunc", "floor"]',
     "p": "_Number | Tensor", "shapes": "Sequence[_int]", "pad_width": "Any", "constant_values": "_Number", "ord": "_Number",
     "size_or_sizes": "_Shape", "split_sizes": "Sequence[_int]", "strides": "_Shape", "storage_offset": "_int", "pad": "Sequence[_int]", "edge_order": "_int",
-    "spacings": "_ArrayLike", "spacing": "_ArrayLike",
+    **dict.fromkeys(["spacings", "spacing", "values", "to_end", "to_begin", "xp", "fp", "w"], "_ArrayLike"),
+    **dict.fromkeys(["discont", "period"], "_Number"), "deg": "_int", "trim": "_str", **dict.fromkeys(["wrap", "increasing", "returned"], "_bool"),
     "indices_or_sections": "_Shape", "gradient": "_ArrayLike", "profile": "_str", "state": "Tensor", "seed": "_int",
     "function": "Callable[..., _T]", "args": "Any", "kwargs": "Any", "mode": "_str", "compute_mode": "_str", "inputs": "Tensor | Sequence[Tensor]",
     "use_reentrant": "_bool", "out": "Tensor", "hook": "Callable[[Tensor], Tensor | None]", "memo": "dict[_int, Any]",
@@ -91,14 +92,21 @@ EXCEPTIONS = {
     "multi_dot.more": "_ArrayLike", "chain_matmul.more": "_ArrayLike", "fftshift.axes": "_Axes", "ifftshift.axes": "_Axes",
     "mvlgamma.p": "_int", "multigammaln.p": "_int", "ldexp.n": "_ArrayLike", "logit.eps": "_Number", "combinations.r": "_int",
     "combinations.with_replacement": "_bool", "cartesian_prod.tensors": "_ArrayLike", "unfold.size": "_int",
-    "unfold.step": "_int", "gradient.axis": "_Axes", **{f"atleast_{n}d.xs": "_ArrayLike | Sequence[_ArrayLike]" for n in (1, 2, 3)},
+    "unfold.step": "_int", "insert.indices": "_Index", "delete.indices": "_Index", "polyval.p": "_ArrayLike", "interp.left": "_Number",
+    "interp.right": "_Number",
+    "ravel_multi_index.indices": "Sequence[_ArrayLike]", "put_along_axis.axis": "_int | None", "is_tensor.x": "Any",
+    "geomspace.start": "_Number | Tensor", "gradient.axis": "_Axes", **{f"{name}.axis": "_Axes" for name in (
+    "nanmax", "nanmin", "nanprod", "ptp", "average", "percentile", "nanpercentile")},
+    **{f"atleast_{n}d.xs": "_ArrayLike | Sequence[_ArrayLike]" for n in (1, 2, 3)},
 }
 RETURNS = {
-    **dict.fromkeys(["allclose", "array_equal", "can_cast", "isdtype", "is_grad_enabled", "is_contiguous", "is_floating_point"], "_bool"),
+    **dict.fromkeys(["allclose", "array_equal", "can_cast", "isdtype", "is_grad_enabled", "is_contiguous", "is_floating_point", "is_complex", "is_signed",
+                     "is_nonzero", "is_tensor"], "_bool"), "average": "Tensor | tuple[Tensor, Tensor]",
     **dict.fromkeys(["backward", "set_default_dtype", "set_num_threads", "set_printoptions", "set_rng_state", "retain_grad"], "None"),
-    **dict.fromkeys(["get_num_threads", "initial_seed", "seed", "dim", "numel", "element_size", "data_ptr"], "_int"),
+    **dict.fromkeys(["get_num_threads", "initial_seed", "seed", "dim", "numel", "ndimension", "nelement", "element_size", "data_ptr", "storage_offset"],
+    "_int"),
     **dict.fromkeys(["broadcast_tensors", "chunk", "split", "tensor_split", "unbind", "unstack", "meshgrid", "std_mean", "var_mean",
-                     "gradient", "hsplit", "vsplit", "dsplit", "split_with_sizes"],
+                     "gradient", "hsplit", "vsplit", "dsplit", "split_with_sizes", "divmod", "modf", "unravel_index"],
                     "tuple[Tensor, ...]"),
     **dict.fromkeys(["topk", "kthvalue", "mode", "cummax", "cummin"], "Selection"), "aminmax": "Extremes", "histogram": "Histogram",
     **dict.fromkeys(["unique", "unique_consecutive", "atleast_1d", "atleast_2d", "atleast_3d"], "Tensor | tuple[Tensor, ...]"),
@@ -117,7 +125,7 @@ RETURNS = {
 PROPERTIES = {
     "shape": "tuple[_int, ...]", "strides": "tuple[_int, ...]", "ndim": "_int", "size": "_int", "itemsize": "_int", "nbytes": "_int",
     "dtype": "DType", "device": "_str", "is_leaf": "_bool", "grad_fn": "Node | None", "output_nr": "_int", "retains_grad": "_bool",
-    "T": "Tensor", "mT": "Tensor", "_version": "_int",
+    **dict.fromkeys(["T", "mT", "H", "mH", "real"], "Tensor"), "_version": "_int",
 }
 WRITABLE = {"requires_grad": "_bool", "grad": "Tensor | None", "data": "Tensor"}
 BUILTINS = "from builtins import bool as _bool, bytes as _bytes, float as _float, int as _int, str as _str"

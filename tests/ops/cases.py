@@ -907,9 +907,70 @@ row("combinations", lambda x, r=2, with_replacement=False: x[np.array(list((iter
                                                                             itertools.combinations)(range(x.size), r)), int).reshape(-1, r)],
     [Sample(Draw((4,))), Sample(Draw((3,)), 2, with_replacement=True), Sample(Draw((4,)), 3), Sample(Draw((2,)), 3)])
 
+# ------------------------------------------------------------------------------------------------- NumPy's names of the rest
+def _written(function):
+    """A function that writes into its first argument, as one that returns a copy."""
+    def call(x, *args, **kwargs):
+        x = x.copy()
+        function(x, *args, **kwargs)
+        return x
+    return call
+
+
+def _holes(x):
+    """x with NaN at two places."""
+    return cg.where(cg.tensor([[False, True, False], [True, False, False]]), NAN, x)
+
+
+for _name, _more in (("nanmax", ()), ("nanmin", ()), ("nanprod", ()), ("nancumsum", ()), ("nancumprod", ()), ("nanargmax", ()), ("nanargmin", ()), ("nanpercentile", (30,))):
+    _ours, _numpys = getattr(cg, _name), getattr(np, _name)
+    row(_name, lambda x, *args, function=_numpys, **options: function(np.where([[False, True, False], [True, False, False]], NAN, x), *args, **options),
+        [Sample(_far((2, 3)), *_more), Sample(_far((2, 3)), *_more, axis=1), Sample(_far((2, 3)), *_more, axis=0)], differentiable="arg" not in _name,
+        function=lambda x, *args, function=_ours, **options: function(_holes(x), *args, **options))
+row("percentile", np.percentile, [Sample(_far((6,)), 30), Sample(_far((2, 5)), np.array([0.0, 45.0, 100.0]), axis=1), Sample(_far((2, 4)), 70.0, axis=0, keepdims=True)])
+row("ptp", np.ptp, [Sample(_far((6,))), Sample(_far((2, 5)), axis=1), Sample(_far((2, 5)), axis=0, keepdims=True)])
+row("average", np.average, [Sample(Draw((2, 3))), Sample(Draw((2, 3)), axis=1), Sample(Draw((2, 3)), 0, np.array([1.0, 3.0])),
+                            Sample(Draw((2, 3)), 1, np.array([[1.0, 2.0, 3.0], [1.0, 1.0, 1.0]]), keepdims=True), Sample(Draw((3,)), None, np.array([1.0, 2.0, 3.0]), True)], own_dtype=True)
+row("average", lambda x, weights: np.average(x, weights=weights), [Sample(Draw((3,)), Draw((3,), 0.5, 1.0))], function=lambda x, weights: cg.average(x, weights=weights))
+row("append", np.append, [Sample(Draw((2, 3)), Draw((2,))), Sample(Draw((2, 3)), Draw((1, 3)), axis=0)])
+row("insert", np.insert, [Sample(Draw((4,)), 1, Draw(())), Sample(Draw((4,)), [0, 4, 2, 2], Draw((4,))), Sample(Draw((2, 3)), 1, Draw((2,)), axis=1), Sample(Draw((2, 3)), [1, 1], Draw((2, 1)), axis=1),
+                          Sample(Draw((2, 3)), -1, Draw((3, 1)), axis=0), Sample(Draw((2, 3)), slice(0, 3, 2), Draw(()), axis=1), Sample(Draw((2, 3)), 2, Draw((2,)))])
+row("delete", np.delete, [Sample(Draw((4,)), 1), Sample(Draw((2, 3)), [0, -1], axis=1), Sample(Draw((2, 3)), slice(1, None, 2)), Sample(Draw((3,)), np.array([True, False, True]))])
+row("resize", np.resize, [Sample(Draw((3,)), (2, 4)), Sample(Draw((2, 3)), 4), Sample(Draw((2,)), (0, 3)), Sample(np.zeros(0), (2,))])
+row("trim_zeros", np.trim_zeros, [Sample(np.array([0.0, 0.0, 1.0, 0.0, 2.0, 0.0]), trim) for trim in ("fb", "f", "b")] + [Sample(np.zeros(2))], differentiable=False)
+row("ediff1d", np.ediff1d, [Sample(Draw((2, 3))), Sample(Draw((4,)), Draw(()), Draw((2,))), Sample(Draw((0,)))])
+row("put_along_axis", _written(np.put_along_axis), [Sample(Draw((2, 3)), np.array([[2], [0]]), Draw(()), 1), Sample(Draw((2, 3)), np.array([[1, 0, 1]]), Draw((1, 3)), 0),
+                                                    Sample(Draw((2, 3)), np.array([4, 0]), Draw((2,)), None)],
+    function=lambda x, index, values, axis: cg.put_along_axis(x + 0 * cg.sum(values), index, values, axis))
+row("fill_diagonal", _written(np.fill_diagonal), [Sample(Draw((3, 2)), Draw(())), Sample(Draw((2, 4)), Draw((2,))), Sample(Draw((7, 2)), Draw(()), True), Sample(Draw((2, 2, 2)), 3.0)],
+    function=lambda x, value, *wrap: cg.fill_diagonal(x + 0 * cg.sum(value), value, *wrap))
+row("convolve", np.convolve, [Sample(Draw((n,)), Draw((m,)), mode) for n, m in ((5, 3), (2, 4), (3, 3), (4, 1)) for mode in ("full", "same", "valid")])
+row("correlate", np.correlate, [Sample(Draw((n,)), Draw((m,)), mode) for n, m in ((5, 3), (2, 4), (3, 6), (5, 2), (1, 4)) for mode in ("full", "same", "valid")])
+row("interp", np.interp, [Sample(Draw((2, 3), -1.9, 5.9, kinks=(-1, 0.5, 2, 4)), np.array([-1.0, 0.5, 2.0, 4.0]), Draw((4,))), Sample(Draw((3,), -3, -2), np.array([0.0, 1.0]), np.ones(2), 7.0, 8.0),
+                          Sample(Draw((4,), 3, 6.9, kinks=(4, 5, 6)), np.array([3.0, 1.0, 2.0]), Draw((3,)), period=3.0), Sample(0.5, np.array([0.0, 1.0]), Draw((2,)))], own_dtype=True)
+row("interp", lambda x, fp, *xp: np.interp(x, np.stack(xp), fp), [Sample(Draw((3,), 0.1, 2.9, kinks=(1, 2)), Draw((4,)), Draw((), -0.1, 0.0), Draw((), 0.97, 1.03), Draw((), 1.97, 2.03), Draw((), 3, 3.1))],
+    function=lambda x, fp, *xp: cg.interp(x, cg.stack(xp), fp))
+row("unwrap", np.unwrap, [Sample(Draw((2, 5), -9, 9)), Sample(Draw((5, 2), -9, 9), axis=0), Sample(Draw((6,), -9, 9), 5.0, period=4.0)])
+row("vander", np.vander, [Sample(Draw((3,))), Sample(Draw((2,)), 4), Sample(Draw((3,)), 2, True), Sample(Draw((0,)))])
+row("polyval", np.polyval, [Sample(Draw((3,)), Draw((2, 2))), Sample(Draw((4,)), Draw(())), Sample(np.zeros(0), np.ones(2))])
+row("polyfit", lambda x, y, deg, w=None: np.polyfit(x, y, deg, w=w), [Sample(_far((5,)), Draw((5,)), 2), Sample(_far((4,)), Draw((4, 2)), 1), Sample(_far((5,)), Draw((5,)), 1, w=np.array([1.0, 2, 1, 3, 1]))],
+    tolerance=1000, own_dtype=True)
+for _name in ("union1d", "intersect1d", "setdiff1d", "setxor1d"):
+    row(_name, getattr(np, _name), [Sample(_repeated, np.array([1, 5, 2, 5])), Sample(_repeated[:0], np.array([2, 1]))], differentiable=False)
+row("unravel_index", np.unravel_index, [Sample(np.array([[0, 5], [23, 7]]), (2, 3, 4)), Sample(np.array(3), (5,))], differentiable=False)
+row("ravel_multi_index", np.ravel_multi_index, [Sample((np.array([0, 1]), np.array([[2], [1]])), (2, 3))], differentiable=False,
+    function=lambda parts, shape: cg.ravel_multi_index(tuple(cg.asarray(p) for p in parts), shape))
+unary("cbrt", np.cbrt, 0.2, 3.0, special=[((-8.0,), -2.0, (1 / 12,)), ((0.0,), 0.0, (INF,)), ((-0.0,), -0.0, (INF,)), ((INF,), INF, (0.0,)), ((NAN,), NAN, None), ((1e-300,), np.cbrt(1e-300), None)],
+      result="float")
+unary("angle", np.angle, kinks=(0,), second=False, special=[((-0.0,), 0.0, (0.0,)), ((NAN,), NAN, None)])
+unary("isreal", np.isreal, differentiable=False, result="bool")
+row("divmod", np.divmod, [Sample(Draw((2, 3), 0.6, 0.8), Draw((3,), 0.45, 0.55))], second=False)
+row("modf", np.modf, [Sample(Draw((3,), 1.1, 1.9)), Sample(Draw((2,), -1.9, -1.1)), Sample(np.array([-2.0, INF, NAN]))], second=False)
+row("narrow_copy", lambda x, axis, start, n: np.take(x, range(start, start + n), axis), [Sample(Draw((5, 2)), 0, 1, 3), Sample(Draw((2, 3)), 1, 0, 0)])
+
 # ------------------------------------------------------------------------------- other families below
 
 # Public functions of the ops layer that are no operations on numbers: creation, random numbers, dtypes and copies.
-NO_ROW = set()
+NO_ROW = {"is_complex", "is_floating_point", "is_nonzero", "is_tensor", "numel"}
 for _module in (creation, random):
     NO_ROW |= set(_module.__all__) - {"tril", "triu", "meshgrid"}

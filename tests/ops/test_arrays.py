@@ -136,3 +136,66 @@ def test_calls_that_can_only_be_mistakes():
 def test_half_open_linspace_is_a_closed_one_without_its_end():
     for n in (1, 2, 3, 7, 10):
         assert cg.linspace(-0.3, 1.1, n, endpoint=False, dtype="float64").tolist() == cg.linspace(-0.3, 1.1, n + 1, dtype="float64")[:-1].tolist()
+
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(("call", "error", "words"), [
+    (lambda: cg.insert(cg.arange(3), 4, 0), IndexError, "use -3 to 3"), (lambda: cg.insert(cg.arange(3), [0.5], 0), TypeError, "integers"),
+    (lambda: cg.insert(cg.arange(3), 0, 0.5), TypeError, None), (lambda: cg.insert(cg.arange(3), [0, 1], cg.arange(3)), ValueError, None),
+    (lambda: cg.delete(cg.arange(3), 3), IndexError, "use -3 to 2"), (lambda: cg.delete(cg.arange(3), cg.tensor([True])), ValueError, "mask"),
+    (lambda: cg.trim_zeros(cg.zeros(2, 2)), ValueError, "vector"), (lambda: cg.trim_zeros(cg.zeros(2), "x"), ValueError, "'fb'"),
+    (lambda: cg.put_along_axis(cg.zeros(2), cg.tensor([2]), 1.0, 0), IndexError, None), (lambda: cg.put_along_axis(cg.zeros(2), cg.tensor([2]), 1.0, None), IndexError, "2 places"),
+    (lambda: cg.fill_diagonal(cg.zeros(2), 1.0), ValueError, "matrix"), (lambda: cg.fill_diagonal(cg.zeros(2, 2, 3), 1.0), ValueError, "all as long"),
+    (lambda: cg.convolve(cg.zeros(0), cg.zeros(1)), ValueError, "not empty"), (lambda: cg.convolve(cg.zeros(2), cg.zeros(1), "odd"), ValueError, "mode"),
+    (lambda: cg.interp(1.0, [0.0, 1.0, 0.5], [1.0, 2.0, 3.0]), ValueError, "increase"), (lambda: cg.interp(1.0, [0.0], [1.0, 2.0]), ValueError, "one length"),
+    (lambda: cg.interp(1.0, [0.0], [1.0], period=0), ValueError, "period"), (lambda: cg.vander(cg.zeros(2, 2)), ValueError, "vector"),
+    (lambda: cg.polyval(cg.zeros(2, 2), 1.0), ValueError, "coefficients"), (lambda: cg.polyfit(cg.zeros(2), cg.zeros(3), 1), ValueError, "a value for each"),
+    (lambda: cg.polyfit(cg.zeros(2), cg.zeros(2), 1, w=cg.ones(3)), ValueError, "a weight"), (lambda: cg.average(cg.zeros(2, 3), weights=cg.ones(2)), ValueError, "do not belong"),
+    (lambda: cg.nanargmax(cg.tensor([NAN, NAN])), ValueError, "nothing but NaN"), (lambda: cg.unravel_index(cg.tensor(6), (2, 3)), IndexError, "6 places"),
+    (lambda: cg.unravel_index(cg.tensor(0.5), (2, 3)), TypeError, "integers"), (lambda: cg.ravel_multi_index((cg.tensor(3),), (2, 3)), ValueError, "each axis"),
+    (lambda: cg.ravel_multi_index((cg.tensor(0), cg.tensor(3)), (2, 3)), IndexError, "3 places"), (lambda: cg.geomspace(-1, 1, 3), ValueError, "one sign"),
+    (lambda: cg.ones(2).is_nonzero(), ValueError, "one element"), (lambda: cg.tri(-1), ValueError, "negative"),
+])
+def test_array_functions_refuse(call, error, words):
+    with pytest.raises(error, match=words):
+        call()
+
+
+def test_writes_in_place_reach_views_and_graphs():
+    x = cg.zeros(3, 3)
+    assert cg.fill_diagonal(x, 2.0) is x
+    x[1:].fill_diagonal_(5.0)
+    assert x.tolist() == [[2, 0, 0], [5, 2, 0], [0, 5, 2]]
+    value = cg.tensor(3.0, requires_grad=True)
+    y = cg.ones(2, 2, requires_grad=True) * 1
+    cg.put_along_axis(y, cg.tensor([[1], [0]]), value, 1)
+    y.sum().backward()
+    assert value.grad.item() == 2 and y.tolist() == [[1, 3], [3, 1]]
+    with pytest.raises(RuntimeError, match="leaf"):
+        cg.fill_diagonal(cg.ones(2, 2, requires_grad=True), 0.0)
+
+
+def test_nothing_but_nan():
+    x = cg.tensor([[NAN, NAN], [1.0, NAN]], requires_grad=True)
+    assert np.array_equal(cg.nanmax(x, 1).detach().numpy(), [NAN, 1], equal_nan=True) and cg.nanmin(x).item() == 1
+    cg.nanmax(x, 1).sum().backward()
+    assert x.grad.tolist() == [[0, 0], [1, 0]]
+
+
+def test_more_spellings():
+    x = cg.array([[1.0, -2.0], [0.0, 3.0]])
+    assert x.copy() is not x and x.H.tolist() == x.mH.tolist() == x.T.tolist() == x.adjoint().tolist() and x.real is x
+    assert cg.identity(2).tolist() == [[1, 0], [0, 1]] and cg.around(cg.tensor(2.5)).item() == 2 and cg.tri(2, 3, 1).tolist() == [[1, 1, 0], [1, 1, 1]]
+    assert x[1].storage_offset() == 2 and x.nelement() == cg.numel(x) == 4 and x.ndimension() == 2 and x.cpu() is x
+    assert not x.is_complex() and x.is_signed() and not cg.zeros(1, dtype=cg.uint8).is_signed() and cg.tensor(1).is_nonzero() and cg.is_floating_point(x)
+    np.testing.assert_allclose(cg.geomspace(-2, -32, 5).numpy(), [-2, -4, -8, -16, -32], rtol=1e-7)
+    end = cg.tensor(32.0, dtype="float64", requires_grad=True)
+    cg.geomspace(2, end, 5, dtype="float64").sum().backward()
+    np.testing.assert_allclose(end.grad.item(), sum(k / 4 * 2 * 16 ** (k / 4) / 32 for k in range(5)), rtol=1e-12)
+    for method, want in (("tril_", [[1, 0], [0, 3]]), ("cumsum_", [[1, -2], [1, 1]]), ("nan_to_num_", [[1, -2], [0, 3]])):
+        y = x.clone()
+        assert getattr(y, method)(*[0] * (method == "cumsum_")) is y and y.tolist() == want
+    y = x.clone()
+    assert y.atan2_(cg.ones(2, 2)) is y and y.tolist() == cg.atan2(x, cg.ones(2, 2)).tolist()

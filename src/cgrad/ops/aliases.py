@@ -44,6 +44,8 @@ NAMES = {
     "acosh": ("arccosh",),
     "atanh": ("arctanh",),
     "trunc": ("fix",),
+    "round": ("around",),
+    "conj": ("conjugate",),
     "sign": ("sgn",),
     "sigmoid": ("expit",),
     "logsigmoid": ("log_sigmoid",),
@@ -76,6 +78,12 @@ NAMES = {
     "expand_dims": ("unsqueeze",),
     "concat": ("cat", "concatenate"),
     "vstack": ("row_stack",),
+    "tensor_split": ("array_split",),
+    "clone": ("copy",),
+    "matrix_transpose": ("adjoint",),
+    # creation
+    "tensor": ("array",),
+    "eye": ("identity",),
     "unstack": ("unbind",),
 }
 

@@ -16,7 +16,7 @@ from cgrad.ops.define import LINEAR, define, public, publish
 
 __all__ = [
     "tensor", "asarray", "as_tensor", "from_numpy", "from_dlpack", "frombuffer", "scalar_tensor", "zeros", "ones", "full", "empty",
-    "arange", "linspace", "logspace", "eye", "zeros_like", "ones_like", "full_like", "empty_like", "tril", "triu", "meshgrid",
+    "arange", "linspace", "logspace", "geomspace", "eye", "tri", "zeros_like", "ones_like", "full_like", "empty_like", "tril", "triu", "meshgrid",
     "tril_indices", "triu_indices",
 ]
 
@@ -815,6 +815,53 @@ def logspace(start, stop=None, num=None, base=10.0, *, end=None, steps=None, end
     return spread("logspace", start, stop, _steps("logspace", num, steps), endpoint, dtype, requires_grad, base)
 
 
+def geomspace(start, stop=None, num=None, *, end=None, steps=None, endpoint=True, dtype=None, device=None, requires_grad=False):
+    """
+    Numbers from `start` to `stop` with equal quotients of neighbours.
+
+    Parameters
+    ----------
+    start, stop : number or 0-d Tensor
+        The ends, of one sign and not 0; `end` is another name of `stop`.
+    num : int
+        How many; `steps` is another name.
+    endpoint : bool, default True
+        Whether `stop` is the last number.
+    dtype : DType, optional
+        The default float if left out.
+    device : {"cpu", None}
+        Accepted for compatibility.
+    requires_grad : bool, default False
+        Record what is computed from the result.
+
+    Returns
+    -------
+    Tensor
+        1-d with `num` elements.
+
+    Raises
+    ------
+    ValueError
+        A negative or too large `num`, or ends that are 0 or of unlike signs.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.geomspace(1, 1000, 4)
+    tensor([   1.,   10.,  100., 1000.])
+    """
+    if device is not None:
+        check_device("geomspace", device)
+    stop, num = end if stop is None else stop, _steps("geomspace", num, steps)
+    if not start * stop > 0:
+        raise ValueError(f"geomspace: start and stop must have one sign and not be 0, got {start} and {stop}")
+    if is_followed(start, stop):
+        part = spread("geomspace", 0, 1, num, endpoint, "float64", False)
+        return finish((start * (stop / start) ** part).astype(get_default_dtype() if dtype is None else dtype), requires_grad)
+    start, stop = float(number("geomspace", "start", start)), float(number("geomspace", "stop", stop))
+    return tensor(np.geomspace(start, stop, num, endpoint), dtype=get_default_dtype() if dtype is None else dtype, requires_grad=requires_grad)
+
+
 _steps = steps
 
 
@@ -942,6 +989,46 @@ def triu(x, k=0):
             [0., 1.]])
     """
     return _triangle(like("triu", x), diagonal_number(k), False)
+
+
+def tri(n_rows, n_cols=None, k=0, *, dtype=None, device=None, requires_grad=False):
+    """
+    Matrix with ones on and below a diagonal and zeros above.
+
+    Parameters
+    ----------
+    n_rows : int
+    n_cols : int, optional
+        As many as rows if left out.
+    k : int, default 0
+        The last diagonal with ones: positive above the main one, negative below.
+    dtype : DType, optional
+        The default float if left out.
+    device : {"cpu", None}
+        Accepted for compatibility.
+    requires_grad : bool, default False
+        Record what is computed from the result.
+
+    Returns
+    -------
+    Tensor
+
+    Raises
+    ------
+    ValueError
+        A negative length.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.tri(2)
+    tensor([[1., 0.],
+            [1., 1.]])
+    """
+    if device is not None:
+        check_device("tri", device)
+    ones = fill.full("tri", (length("tri", n_rows), length("tri", n_rows if n_cols is None else n_cols)), 1, get_default_dtype() if dtype is None else dtype)
+    return finish(fill.triangle(ones, diagonal_number(k), True), requires_grad)
 
 
 def tril_indices(n_rows, n_cols=None, k=0, *, dtype=None, device=None):

@@ -4,13 +4,14 @@ Reading is linear and its adjoint adds, so that repeated places count; writing r
 gradient.  Keys and indices are checked completely before anything is read or written (core/forward/index.pyx).  Next: joining.py.
 """
 import builtins
+import math
 
 from cgrad.core import batching, forward_mode
 from cgrad.core import inplace as core
 from cgrad.core.forward import gather as along
 from cgrad.core.forward import index as forward
 from cgrad.core.tensor import Tensor, register_method
-from cgrad.core.arguments import as_tensor, one_axis, whole_number
+from cgrad.core.arguments import as_tensor, one_axis, shape_tuple, whole_number
 from cgrad.ops.batching import with_ndim
 from cgrad.ops.creation import arange, zeros, zeros_like
 from cgrad.ops.define import LINEAR, NONDIFF, define, public
@@ -799,6 +800,35 @@ def narrow(x, axis, start, length):
     return getitem(x, _key(axis, slice(first, first + length)))
 
 
+@public(method=True)
+def narrow_copy(x, axis, start, length):
+    """
+    A stretch along an axis as a copy.
+
+    Parameters
+    ----------
+    x : Tensor
+    axis, start, length : int
+        As for `narrow`.
+
+    Returns
+    -------
+    Tensor
+
+    Raises
+    ------
+    IndexError
+        The stretch leaves the axis.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.narrow_copy(cg.arange(5), 0, 1, 3)
+    tensor([1, 2, 3])
+    """
+    return narrow(x, axis, start, length).clone()
+
+
 # ------------------------------------------------------------------------------------------------------------------ masks
 def bool_mask(name, mask):
     mask = as_tensor(name, mask)
@@ -965,6 +995,88 @@ def nonzero(x, *, as_tuple=True):
     if x.ndim == 0:
         raise ValueError("nonzero: a 0-d tensor has no places; reshape it to (1,) first")
     return tuple(places[:, k] for k in range(x.ndim))
+
+
+@public(method=False)
+def unravel_index(indices, shape):
+    """Places in a flattened tensor as places along each axis.
+
+    Parameters
+    ----------
+    indices : Tensor of int
+    shape : tuple of int
+        That of the tensor.
+
+    Returns
+    -------
+    tuple of Tensor
+        int64, one for each axis, in the shape of `indices`.
+
+    Raises
+    ------
+    IndexError
+        A place outside of the tensor.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.unravel_index(cg.tensor([1, 5]), (2, 3))
+    (tensor([0, 1]), tensor([1, 2]))
+    """
+    indices, shape = as_tensor("unravel_index", indices), shape_tuple("unravel_index", shape)
+    _check_places("unravel_index", indices, math.prod(shape))
+    places = []
+    for n in reversed(shape):
+        places.append(indices % n)
+        indices = indices // n
+    return tuple(reversed(places))
+
+
+@public(method=False)
+def ravel_multi_index(indices, shape):
+    """Places along each axis as places in the flattened tensor: the reverse of `unravel_index`.
+
+    Parameters
+    ----------
+    indices : tuple of Tensor of int
+        One for each axis; they broadcast.
+    shape : tuple of int
+        That of the tensor.
+
+    Returns
+    -------
+    Tensor
+        int64.
+
+    Raises
+    ------
+    IndexError
+        A place outside of the tensor.
+    ValueError
+        Another number of indices than of axes.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.ravel_multi_index((cg.tensor([0, 1]), cg.tensor([1, 2])), (2, 3))
+    tensor([1, 5])
+    """
+    indices, shape = [as_tensor("ravel_multi_index", part) for part in indices], shape_tuple("ravel_multi_index", shape)
+    if len(indices) != len(shape) or not shape:
+        raise ValueError(f"ravel_multi_index: needs an index for each axis of shape {shape}, got {len(indices)}")
+    place = 0
+    for part, n in zip(indices, shape):
+        _check_places("ravel_multi_index", part, n)
+        place = part + place * n
+    return place
+
+
+def _check_places(name, indices, n):
+    if indices.dtype.is_floating_point or indices.dtype.kind == "bool":
+        raise TypeError(f"{name}: indices must be integers, got {indices.dtype.name}")
+    every = batching.all_examples(indices)
+    if every.size and not 0 <= every.min().item() <= every.max().item() < n:
+        raise IndexError(f"{name}: indices from {every.min().item()} to {every.max().item()} are out of range for {n} places")
 
 
 # ------------------------------------------------------------------------------------------------------------------ in place

@@ -10,11 +10,12 @@ from cgrad.core.forward import copy as forward
 from cgrad.core.forward_mode import highest_level
 from cgrad.core.tape import is_grad_enabled
 from cgrad.core.tensor import Tensor, register_method
-from cgrad.ops import activation, arithmetic, compare, elementwise
+from cgrad.ops import activation, arithmetic, compare, creation, elementwise, matmul, scan, special
 from cgrad.core.arguments import as_tensor
 from cgrad.ops.batching import with_ndim
 from cgrad.ops.creation import zeros_like
 from cgrad.ops.define import LINEAR, define
+from cgrad.ops.linalg import products
 
 _replace = define("copy", forward=lambda x, y: forward.copy(forward.clone(x), y), inputs=("x", "y"), kind=LINEAR,
                   vjp=(lambda g: zeros_like(g), lambda g: g), batch=lambda x, y: _replace(x, with_ndim(y, x.ndim - 1)), public=False)
@@ -139,12 +140,17 @@ for _function in (copy_, fill_, zero_, detach_):
 
 _FAMILIES = {
     arithmetic: ["add", "subtract", "multiply", "divide", "negative", "absolute", "sign", "square", "reciprocal", "power", "floor_divide",
-                 "remainder", "fmod", "lerp", "addcmul", "addcdiv", "maximum", "minimum"],
+                 "remainder", "fmod", "lerp", "addcmul", "addcdiv", "maximum", "minimum", "atan2", "copysign", "hypot", "float_power"],
     elementwise: ["sqrt", "rsqrt", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "sinh",
-                  "cosh", "tanh", "asinh", "acosh", "atanh", "sigmoid", "erf", "erfc", "floor", "ceil", "trunc", "round", "nan_to_num"],
+                  "cosh", "tanh", "asinh", "acosh", "atanh", "sigmoid", "erf", "erfc", "floor", "ceil", "trunc", "round", "frac", "deg2rad", "rad2deg"],
     activation: ["relu"],
     compare: ["clip", "clamp_min", "clamp_max", "logical_not", "logical_and", "logical_or", "logical_xor", "bitwise_not", "bitwise_and",
-              "bitwise_or", "bitwise_xor"],
+              "bitwise_or", "bitwise_xor", "bitwise_left_shift", "bitwise_right_shift", "nan_to_num"],
+    creation: ["tril", "triu"],
+    matmul: ["addmm"],
+    products: ["addmv", "addr", "addbmm", "baddbmm"],
+    scan: ["cumulative_sum", "cumulative_prod"],
+    special: ["lgamma", "digamma", "mvlgamma", "erfinv", "i0", "sinc", "logit", "xlogy", "heaviside", "ldexp", "nextafter", "gcd", "lcm", "igamma", "igammac"],
 }
 
 

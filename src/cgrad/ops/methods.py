@@ -3,9 +3,13 @@
 Next: wiring.py, which loads this file with the others.
 """
 
+import operator
+
 from cgrad.core import apply, convert
+from cgrad.core.forward import copy
 from cgrad.core.tensor import Tensor, register_method
-from cgrad.ops import creation, namespace, numpy_protocol
+from cgrad.ops import casting, creation, namespace, numpy_protocol
+from cgrad.ops.define import publish
 
 
 def numpy(x, *, force=False):
@@ -140,6 +144,82 @@ def new_tensor(x, data, *, dtype=None, requires_grad=False):
     return creation.tensor(data, dtype=x.dtype if dtype is None else dtype, requires_grad=requires_grad)
 
 
+def storage_offset(x):
+    """How many elements lie in the memory before the first one.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.arange(4)[1:].storage_offset()
+    1
+    """
+    return copy.place_in_storage(x)[0]
+
+
+def is_complex(x):
+    """Whether the elements are complex numbers: never, for now."""
+    return False
+
+
+def is_signed(x):
+    """Whether the dtype has negative numbers."""
+    return x.dtype.kind in ("integer", "floating")
+
+
+def is_nonzero(x):
+    """Whether the only element is not 0.
+
+    Raises
+    ------
+    ValueError
+        For more than one element, or none.
+    """
+    if x.size != 1:
+        raise ValueError(f"is_nonzero: needs one element, got shape {x.shape}")
+    return bool(x)
+
+
+def cpu(x):
+    """The tensor itself: there is only the device "cpu"."""
+    return x
+
+
+def is_tensor(x):
+    """Whether something is a Tensor.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.is_tensor(cg.ones(1)), cg.is_tensor(1)
+    (True, False)
+    """
+    return isinstance(x, Tensor)
+
+
+def numel(x):
+    """How many elements a tensor has.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.numel(cg.zeros(2, 3))
+    6
+    """
+    return x.size
+
+
+def is_floating_point(x):
+    """Whether the elements are floats.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.is_floating_point(cg.ones(1)), cg.is_floating_point(cg.arange(1))
+    (True, False)
+    """
+    return x.dtype.is_floating_point
+
+
 def _new(name):
     make = getattr(creation, name)
 
@@ -150,10 +230,19 @@ def _new(name):
     return method
 
 
+for _function in (storage_offset, is_complex, is_signed, is_nonzero, cpu):
+    register_method(_function.__name__, _function)
 for _function in (numpy, tolist, tobytes, new_tensor, __array__, __reduce_ex__, __copy__, __deepcopy__, __dlpack__):
     register_method(_function.__name__, _function)
 for _name in ("zeros", "ones", "full", "empty"):
     register_method("new_" + _name, _new(_name))
+for _name in ("mT", "T"):
+    register_method("mH" if _name == "mT" else "H", property(operator.attrgetter(_name), doc=f"`{_name}`: the conjugate of a real number is the number."))
+for _name, _same in (("nelement", "numel"), ("ndimension", "dim")):
+    register_method(_name, getattr(Tensor, _same))
+for _function in (is_tensor, is_complex, is_floating_point, is_nonzero, numel):
+    publish(_function.__name__, _function, method=False)
+register_method("real", property(casting.real, doc="The tensor itself: its elements are real."))
 register_method("to_device", namespace.to_device)
 register_method("__array_namespace__", namespace.array_namespace)
 register_method("__dlpack_device__", convert.dlpack_device)

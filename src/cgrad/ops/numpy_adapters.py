@@ -3,7 +3,6 @@
 An adapter takes NumPy's arguments and is entered under NumPy's name; all of them are made of recorded functions, so gradients flow.
 Loaded by the first call that needs one.  Next: numpy_protocol.py, which looks them up.
 """
-import math
 import string
 
 import numpy as np
@@ -11,7 +10,7 @@ import numpy as np
 from cgrad.core.arguments import as_tensor
 from cgrad.core.tensor import Tensor
 from cgrad.ops.define import PUBLIC
-from cgrad.ops.linalg import decompositions, norms, products, solving
+from cgrad.ops.linalg import decompositions, norms
 from cgrad.ops.numpy_protocol import values, write
 
 ADAPTERS = {}
@@ -116,11 +115,6 @@ def _full_like(a, fill_value, dtype=None, order="K", subok=True, shape=None, **o
     return PUBLIC["full_like"](as_tensor("full_like", a), fill_value, dtype=dtype, **options)
 
 
-@adapter("percentile")
-def _percentile(a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False):
-    return write("percentile", PUBLIC["quantile"](a, np.asarray(q) / 100, axis=axis, keepdims=keepdims, interpolation=method), out)
-
-
 @adapter("unique")
 def _unique(ar, return_index=False, return_inverse=False, return_counts=False, axis=None, **options):
     return PUBLIC["unique"](ar, return_index=return_index, return_inverse=return_inverse, return_counts=return_counts, axis=axis, **options)
@@ -134,38 +128,10 @@ def _select(condlist, choicelist, default=0):
     return result
 
 
-@adapter("append")
-def _append(arr, values, axis=None):
-    arr, values = as_tensor("append", arr), as_tensor("append", values)
-    return PUBLIC["concat"]([arr.reshape(-1), values.reshape(-1)] if axis is None else [arr, values], axis=axis or 0)
-
-
 @adapter("gradient")
 def _gradient(f, *varargs, axis=None, edge_order=1):
     slopes = PUBLIC["gradient"](f, *varargs, axis=axis, edge_order=edge_order)
     return slopes[0] if len(slopes) == 1 else slopes
-
-
-@adapter("ptp")
-def _ptp(a, axis=None, out=None, keepdims=False):
-    return write("ptp", PUBLIC["max"](a, axis=axis, keepdims=keepdims) - PUBLIC["min"](a, axis=axis, keepdims=keepdims), out)
-
-
-@adapter("average")
-def _average(a, axis=None, weights=None, returned=False, *, keepdims=False):
-    a = as_tensor("average", a)
-    if weights is None:
-        result = PUBLIC["mean"](a, axis=axis, keepdims=keepdims)
-        total = PUBLIC["full_like"](result, a.size / max(result.size, 1))
-    else:
-        weights = as_tensor("average", weights)
-        if weights.shape != a.shape:
-            if not isinstance(axis, int) or weights.shape != (a.shape[axis],):
-                raise TypeError(f"numpy.average: weights of shape {weights.shape} do not belong to a tensor of shape {a.shape} along axis {axis}")
-            weights = weights.reshape([-1 if k == axis % a.ndim else 1 for k in range(a.ndim)])
-        total = PUBLIC["sum"](PUBLIC["broadcast_to"](weights, a.shape), axis=axis, keepdims=keepdims)
-        result = PUBLIC["sum"](a * weights, axis=axis, keepdims=keepdims) / total
-    return (result, PUBLIC["broadcast_to"](total, result.shape)) if returned else result
 
 
 adapter("linalg.norm")(norms.norm)
@@ -187,23 +153,6 @@ def _trace(a, offset=0, axis1=0, axis2=1, dtype=None, out=None):
     return write("trace", PUBLIC["diagonal"](a, offset, axis1, axis2).sum(-1, dtype=dtype), out)
 
 
-@adapter("vander")
-def _vander(x, N=None, increasing=False):
-    powers = products.vander(x, N)
-    return powers if increasing else PUBLIC["flip"](powers, -1)
-
-
-@adapter("divmod")
-def _divmod(x, y):
-    return PUBLIC["floor_divide"](x, y), PUBLIC["remainder"](x, y)
-
-
-@adapter("modf")
-def _modf(x):
-    whole = PUBLIC["trunc"](x)
-    return x - whole, whole
-
-
 @adapter("fabs")
 def _fabs(x):
     return PUBLIC["absolute"](x)
@@ -212,11 +161,6 @@ def _fabs(x):
 @adapter("rint")
 def _rint(x):
     return PUBLIC["round"](x)
-
-
-@adapter("conjugate")
-def _conjugate(x):
-    return PUBLIC["conj"](x)
 
 
 @adapter("matvec")
@@ -295,27 +239,9 @@ def _moves(name, function, at=0):
     return moved
 
 
-for _name, _at in (("delete", 0), ("resize", 0), ("rollaxis", 0), ("compress", 1), ("extract", 1)):
+for _name, _at in (("rollaxis", 0), ("compress", 1), ("extract", 1)):
     adapter(_name)(_moves(_name, getattr(np, _name), _at))
 adapter("lib.stride_tricks.sliding_window_view")(_moves("sliding_window_view", np.lib.stride_tricks.sliding_window_view))
-
-
-@adapter("insert")
-def _insert(arr, obj, values_, axis=None):
-    arr = as_tensor("insert", arr)
-    if axis is None:
-        arr, axis = arr.reshape(-1), 0
-    new = as_tensor("insert", values_).astype(arr.dtype)
-    axis = axis % max(arr.ndim, 1)
-    at = np.arange(arr.shape[axis])[obj] if isinstance(obj, slice) else np.asarray(values(obj))
-    new = new.reshape((1,) * (arr.ndim - new.ndim) + new.shape)
-    if at.ndim == 0:
-        new = PUBLIC["moveaxis"](new, 0, axis)
-    count = new.shape[axis] if at.ndim == 0 else at.size
-    new = PUBLIC["broadcast_to"](new, arr.shape[:axis] + (count,) + arr.shape[axis + 1:])
-    n = arr.shape[axis]
-    places = np.insert(np.arange(n), at, np.arange(n, n + count))
-    return PUBLIC["take"](PUBLIC["concat"]([arr, new], axis=axis), as_tensor("insert", places), axis=axis)
 
 
 @adapter("block")
@@ -357,119 +283,6 @@ def _diff(a, n=1, axis=-1, prepend=np._NoValue, append=np._NoValue):
     a = as_tensor("diff", a)
     ends = {key: _ends("diff", a, axis % max(a.ndim, 1), end) for key, end in (("prepend", prepend), ("append", append)) if end is not np._NoValue}
     return PUBLIC["diff"](a, n, axis, **ends)
-
-
-@adapter("ediff1d")
-def _ediff1d(ary, to_end=None, to_begin=None):
-    steps = PUBLIC["diff"](as_tensor("ediff1d", ary).reshape(-1))
-    parts = [None if x is None else as_tensor("ediff1d", x).reshape(-1) for x in (to_begin, to_end)]
-    return PUBLIC["concat"]([x for x in (parts[0], steps, parts[1]) if x is not None])
-
-
-@adapter("convolve")
-def _convolve(a, v, mode="full"):
-    a, v = (as_tensor("convolve", x) for x in (a, v))
-    if a.ndim > 1 or v.ndim > 1 or a.size == 0 or v.size == 0:
-        raise ValueError(f"numpy.convolve: takes two vectors that are not empty, got shapes {tuple(a.shape)} and {tuple(v.shape)}")
-    a, v = a.reshape(-1), v.reshape(-1)
-    if a.size < v.size:
-        a, v = v, a
-    n, m = a.size, v.size
-    whole = PUBLIC["matmul"](PUBLIC["unfold"](PUBLIC["pad"](a, (m - 1, m - 1)), 0, m, 1), PUBLIC["flip"](v))
-    if mode not in ("full", "same", "valid"):
-        raise ValueError(f'numpy.convolve: mode must be "full", "same" or "valid", got {mode!r}')
-    first, length = {"full": (0, n + m - 1), "same": ((m - 1) // 2, n), "valid": (m - 1, n - m + 1)}[mode]
-    return whole[first:first + length]
-
-
-@adapter("correlate")
-def _correlate(a, v, mode="valid"):
-    a, v = (as_tensor("correlate", x) for x in (a, v))
-    if a.size < v.size:                          # the same lags, counted from the other end
-        return PUBLIC["flip"](_correlate(v, a, mode))
-    return _convolve(a, PUBLIC["flip"](v.reshape(-1)), mode)
-
-
-@adapter("interp")
-def _interp(x, xp, fp, left=None, right=None, period=None):
-    if period is not None:
-        raise TypeError("numpy.interp: period= is not taken for tensors")
-    x, xp, fp = (as_tensor("interp", v) for v in (x, xp, fp))
-    at = PUBLIC["clip"](PUBLIC["searchsorted"](xp.detach(), x.detach(), side="right") - 1, 0, max(xp.size - 2, 0))
-    after = PUBLIC["clip"](at + 1, 0, xp.size - 1)
-    width = xp[after] - xp[at]
-    share = PUBLIC["where"](width == 0, 0.0, (x - xp[at]) / PUBLIC["where"](width == 0, 1.0, width))
-    out = fp[at] + share * (fp[after] - fp[at])
-    out = PUBLIC["where"](x < xp[0], fp[0] if left is None else left, out)
-    return PUBLIC["where"](x > xp[-1], fp[-1] if right is None else right, out)
-
-
-# ----------------------------------------------------------------------------------------------------------- polynomials
-@adapter("polyval")
-def _polyval(p, x):
-    p, x = as_tensor("polyval", p), as_tensor("polyval", x)
-    out = PUBLIC["zeros_like"](x)
-    for k in range(p.shape[0]):
-        out = out * x + p[k]
-    return out
-
-
-@adapter("polyfit")
-def _polyfit(x, y, deg, rcond=None, full=False, w=None, cov=False):
-    if full or cov or rcond is not None or not isinstance(deg, int):
-        raise TypeError("numpy.polyfit: full=, cov=, rcond= and several degrees are not taken for tensors")
-    x, y = as_tensor("polyfit", x), as_tensor("polyfit", y)
-    columns = PUBLIC["flip"](products.vander(x, deg + 1), -1)
-    if w is not None:
-        w = as_tensor("polyfit", w)
-        columns, y = columns * w[:, None], y * (w if y.ndim == 1 else w[:, None])
-    scale = PUBLIC["vector_norm"](columns, axis=0)             # equal columns condition the problem better
-    found = solving.lstsq(columns / scale, y)[0]
-    return found / (scale if y.ndim == 1 else scale[:, None])
-
-
-# ------------------------------------------------------------------------------------------------------------------- sets
-@adapter("union1d")
-def _union1d(ar1, ar2):
-    return PUBLIC["unique"](_append(ar1, ar2))
-
-
-@adapter("intersect1d")
-def _intersect1d(ar1, ar2, assume_unique=False, return_indices=False):
-    if return_indices:
-        raise TypeError("numpy.intersect1d: return_indices= is not taken for tensors")
-    one = PUBLIC["unique"](as_tensor("intersect1d", ar1))
-    return one[PUBLIC["isin"](one, as_tensor("intersect1d", ar2))]
-
-
-@adapter("setdiff1d")
-def _setdiff1d(ar1, ar2, assume_unique=False):
-    one = as_tensor("setdiff1d", ar1).reshape(-1) if assume_unique else PUBLIC["unique"](as_tensor("setdiff1d", ar1))
-    return one[PUBLIC["isin"](one, as_tensor("setdiff1d", ar2), invert=True)]
-
-
-# ---------------------------------------------------------------------------------------------------------- what is not NaN
-def _extreme_without_nan(name, ours, worst):
-    def extreme(a, axis=None, out=None, keepdims=False, initial=np._NoValue, where=np._NoValue):
-        if initial is not np._NoValue or where is not np._NoValue:
-            raise TypeError(f"numpy.{name}: initial= and where= are not taken for tensors")
-        a = as_tensor(name, a)
-        if not a.dtype.is_floating_point:
-            return write(name, PUBLIC[ours](a, axis=axis, keepdims=keepdims is True), out)
-        missing = PUBLIC["isnan"](a)
-        best = PUBLIC[ours](PUBLIC["where"](missing, worst, a), axis=axis, keepdims=keepdims is True)
-        return write(name, PUBLIC["where"](PUBLIC["all"](missing, axis=axis, keepdims=keepdims is True), math.nan, best), out)
-    return extreme
-
-
-adapter("nanmax")(_extreme_without_nan("nanmax", "max", -math.inf))
-adapter("nanmin")(_extreme_without_nan("nanmin", "min", math.inf))
-
-
-@adapter("nanpercentile")
-def _nanpercentile(a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False):
-    result = PUBLIC["nanquantile"](a, np.asarray(q) / 100, axis=axis, keepdims=keepdims is True, interpolation=method)
-    return write("nanpercentile", result, out)
 
 
 # ------------------------------------------------------------------------------------------------------ functions of parts
@@ -535,24 +348,18 @@ def _copyto(dst, src, casting="same_kind", where=True):
         write("copyto", src if where is True else PUBLIC["where"](as_tensor("copyto", where), src, dst), dst)
 
 
-@adapter("put_along_axis")
-def _put_along_axis(arr, indices, values_, axis):
-    if _place("put_along_axis", arr, values_) is None:
-        np.put_along_axis(arr, values(indices), values(values_), axis)
-        return
-    indices = as_tensor("put_along_axis", indices)
-    new = PUBLIC["broadcast_to"](as_tensor("put_along_axis", values_).astype(arr.dtype), indices.shape)
-    arr.copy_(PUBLIC["scatter"](arr, axis, indices, new))
+def _written(name):
+    """A function that writes numbers into its first argument."""
+    def function(target, *args, **options):
+        if _place(name, target, *args) is None:
+            getattr(np, name)(target, *[values(x) for x in args], **options)
+        else:
+            PUBLIC[name](target, *args, **options)
+    return function
 
 
-@adapter("fill_diagonal")
-def _fill_diagonal(a, val, wrap=False):
-    if _place("fill_diagonal", a, val) is None:
-        np.fill_diagonal(a, values(val), wrap)
-    elif wrap or a.ndim != 2:
-        raise TypeError("numpy.fill_diagonal: wrap= and more than two axes are not taken for tensors")
-    else:
-        a.diagonal()[...] = val
+for _name in ("put_along_axis", "fill_diagonal"):
+    adapter(_name)(_written(_name))
 
 
 @adapter("putmask")

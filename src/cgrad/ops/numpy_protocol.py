@@ -30,6 +30,8 @@ FUNCTIONS = frozenset("""
     linalg.matrix_power linalg.matrix_rank linalg.matrix_transpose linalg.multi_dot linalg.outer linalg.pinv linalg.slogdet linalg.solve
     linalg.svdvals linalg.tensordot linalg.tensorinv linalg.tensorsolve linalg.trace linalg.vecdot linalg.vector_norm linalg.diagonal
     fft.fft fft.ifft fft.fft2 fft.ifft2 fft.fftn fft.ifftn fft.rfft fft.irfft fft.rfft2 fft.irfft2 fft.rfftn fft.irfftn fft.hfft fft.ihfft
+    append insert delete resize trim_zeros ediff1d convolve correlate interp polyval polyfit vander ptp average percentile nanpercentile nanmax nanmin
+    union1d intersect1d setdiff1d setxor1d angle isreal
     fft.fftshift fft.ifftshift atleast_1d atleast_2d column_stack fliplr flipud
 """.split())  # noqa: SIM905
 RENAMED = {"around": "round", "array_split": "tensor_split", "fix": "trunc"}

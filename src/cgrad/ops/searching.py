@@ -473,6 +473,52 @@ def isin(x, y, *, assume_unique=False, invert=False):
     return _isin(_beside("isin", x, y), _beside("isin", y, x), bool(invert))
 
 
+def _of_two_sets(name, function, text, result):
+    def wrapped(x, y, *, assume_unique=False):
+        return function(as_tensor(name, x), as_tensor(name, y))
+    wrapped.__doc__ = f"""The elements {text}, each once and sorted.
+
+    Parameters
+    ----------
+    x, y : Tensor
+        Of any shape.
+    assume_unique : bool, optional
+        Accepted for NumPy's sake.
+
+    Returns
+    -------
+    Tensor
+        1-d.
+
+    Notes
+    -----
+    Gradient: that of `unique`.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.{name}(cg.tensor([3, 1]), cg.tensor([2, 3]))
+    {result}
+    """
+    return public(wrapped, name=name, method=False)
+
+
+def _first_only(x, y):
+    x = unique(x)
+    return x[isin(x, y, invert=True)]
+
+
+def _in_both(x, y):
+    x = unique(x)
+    return x[isin(x, y)]
+
+
+union1d = _of_two_sets("union1d", lambda x, y: unique(concat([x, y], None)), "of either tensor", "tensor([1, 2, 3])")
+intersect1d = _of_two_sets("intersect1d", _in_both, "that both tensors have", "tensor([3])")
+setdiff1d = _of_two_sets("setdiff1d", _first_only, "of the first tensor that the second does not have", "tensor([1])")
+setxor1d = _of_two_sets("setxor1d", lambda x, y: sort(concat([_first_only(x, y), _first_only(y, x)])), "that only one of the tensors has", "tensor([1, 2])")
+
+
 # ----------------------------------------------------------------------------------------------------------------- counts
 _bincount = define("bincount", forward=forward.bincount, inputs=("x",), options=("length",), kind=NONDIFF, public=False)
 

@@ -9,8 +9,8 @@ from cgrad.core.arguments import as_floating, as_tensor, whole_number
 from cgrad.core.dtype import promote_types
 from cgrad.core.forward import copy, fill
 from cgrad.ops import compare, elementwise
-from cgrad.ops.arithmetic import logaddexp, sign
-from cgrad.ops.creation import full_like, zeros_like
+from cgrad.ops.arithmetic import copysign, floor_divide, logaddexp, remainder, sign
+from cgrad.ops.creation import full_like, ones_like, zeros_like
 from cgrad.ops.define import ELEMENTWISE, NONDIFF, define, public
 from cgrad.ops.elementwise import exp
 from cgrad.ops.results import Frexp
@@ -639,6 +639,150 @@ def frexp(x):
     x = as_floating("frexp", x)
     exponent = _exponent(x.detach())
     return Frexp(ldexp(x, -exponent), exponent.astype("int32"))
+
+def _cube_root(x):
+    """By the logarithm, and one step of Newton's for the last digits."""
+    x = x.detach()
+    out = copysign(abs(x) ** (1 / 3), x)
+    better = out - (out * out * out - x) / (3 * out * out)
+    return compare.where(compare.isfinite(better), better, out)
+
+
+_cbrt = define("cbrt", forward=_cube_root, inputs=("x",), vjp=lambda g, out: g / (3 * out * out), kind=ELEMENTWISE, batch=lambda x: _cbrt(x), public=False)
+
+
+@public(method=True)
+def cbrt(x):
+    """Cube root, elementwise, of negative numbers, too.
+
+    Parameters
+    ----------
+    x : Tensor
+
+    Returns
+    -------
+    Tensor
+        Integers give the default float.
+
+    Notes
+    -----
+    Gradient: ``g / (3 * out**2)``, infinite at 0.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.cbrt(cg.tensor([-8.0, 27.0]))
+    tensor([-2.,  3.])
+    """
+    return _cbrt(as_floating("cbrt", x))
+
+
+@public(method=True)
+def angle(x):
+    """The angle of real numbers in the complex plane, elementwise: pi for negative ones, 0 for others.
+
+    Parameters
+    ----------
+    x : Tensor
+
+    Returns
+    -------
+    Tensor
+        Integers give the default float; NaN stays.
+
+    Notes
+    -----
+    Gradient: 0.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.angle(cg.tensor([-1.0, 2.0]))
+    tensor([3.1416, 0.0000])
+    """
+    x = as_floating("angle", x)
+    return compare.where(compare.isnan(x), x, compare.where(compare.less(x, 0), math.pi, zeros_like(x)))
+
+
+@public(method=True)
+def isreal(x):
+    """Whether elements are real numbers: all are, for there are no complex dtypes.
+
+    Parameters
+    ----------
+    x : Tensor
+
+    Returns
+    -------
+    Tensor
+        True everywhere.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.isreal(cg.tensor([1.0, 2.0]))
+    tensor([True, True])
+    """
+    return ones_like(as_tensor("isreal", x), dtype="bool")
+
+
+@public(method=False)
+def divmod(x, y):
+    """Quotient rounded down, and remainder, elementwise.
+
+    Parameters
+    ----------
+    x, y : Tensor or number
+
+    Returns
+    -------
+    (Tensor, Tensor)
+        ``x // y`` and ``x % y``.
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not broadcast.
+
+    Notes
+    -----
+    Gradient: those of `floor_divide` and `remainder`.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.divmod(cg.tensor([7, -7]), 2)
+    (tensor([ 3, -4]), tensor([1, 1]))
+    """
+    return floor_divide(x, y), remainder(x, y)
+
+
+@public(method=False)
+def modf(x):
+    """Fraction and whole part, elementwise, both with the sign of the number.
+
+    Parameters
+    ----------
+    x : Tensor
+
+    Returns
+    -------
+    (Tensor, Tensor)
+
+    Notes
+    -----
+    Gradient: ``g`` of the fraction; the whole part has none.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.modf(cg.tensor([1.5, -2.25]))
+    (tensor([ 0.5000, -0.2500]), tensor([ 1., -2.]))
+    """
+    x = as_floating("modf", x)
+    whole = elementwise.trunc(x)
+    return copysign(compare.where(compare.isfinite(x), x - whole, compare.where(compare.isnan(x), x, 0)), x.detach()), whole
+
 
 nextafter = define(
     "nextafter", vjp=(lambda g: g, lambda g: zeros_like(g)), kind=ELEMENTWISE, result="float",
