@@ -1,7 +1,7 @@
 """cgrad: define-by-run automatic differentiation for the CPU.
 
 The public names, by topic: dtypes; Tensor and the operations on it (from the table in cgrad.ops; `linalg`, `fft`, `special`); derivatives (`autograd`, `func`,
-`checkpoint`, `Op`); networks (`nn`, `optim`, `data`); the process (`memory`, threads, `show_config`).
+`checkpoint`, `Op`, `op`); networks (`nn`, `optim`, `data`); the process (`memory`, threads, `show_config`).
 """
 
 from math import e, inf, nan, pi
@@ -13,6 +13,7 @@ from cgrad.core.dtype import float32, float64, get_default_dtype, int8, int16, i
 from cgrad.core.tensor import Tensor
 from cgrad.ops import PUBLIC as _operations
 from cgrad.ops import Op
+from cgrad.ops.decorator import op
 from cgrad.ops.namespace import NamespaceInfo as __array_namespace_info__
 from cgrad.ops.namespace import can_cast, finfo, iinfo, isdtype, result_type
 

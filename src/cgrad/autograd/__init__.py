@@ -1,4 +1,4 @@
-"""Gradients of recorded computations: grad, backward, the switches of recording, checks, checkpoints.
+"""Gradients of recorded computations: grad, backward, the switches of recording, checks, checkpoints, own functions.
 
 Examples
 --------
@@ -12,9 +12,10 @@ from cgrad.autograd.grad import backward, grad
 from cgrad.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
 from cgrad.autograd import methods as _methods  # noqa: F401  hangs backward and register_hook onto Tensor
 from cgrad.autograd.mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
+from cgrad.ops.function import Function, once_differentiable
 
 __all__ = [
-    "GradcheckError", "backward", "checkpoint", "enable_grad", "grad", "gradcheck", "gradgradcheck", "is_grad_enabled", "no_grad",
-    "set_grad_enabled",
+    "Function", "GradcheckError", "backward", "checkpoint", "enable_grad", "grad", "gradcheck", "gradgradcheck", "is_grad_enabled", "no_grad",
+    "once_differentiable", "set_grad_enabled",
 ]
 

@@ -17,7 +17,9 @@ from cgrad.core.tensor import Tensor
 class Op:
     """An operator with two sides.
 
-    Subclasses implement `forward` and `backward`, and may implement `jvp`; state goes on `self`, no ``super().__init__()`` is needed.
+    Subclasses implement `forward` and `backward`; state goes on `self`, no ``super().__init__()`` is needed. They may implement
+    ``jvp(*tangents)``, the tangent of the result (None for inputs that do not vary), and ``batch(axes, *args)``, the result for all
+    examples of a `vmap`: arguments with the entry 0 in `axes` hold them along their first axis, as the result does; None: shared.
 
     Attributes
     ----------
@@ -127,7 +129,7 @@ class CustomCall:
         self.result = result
         # Tensors that forward computed on the way; the results themselves are put back into the graph by `_connect`.
         ids = {id(x) for x in (result if isinstance(result, tuple) else (result,))}
-        self.between = [name for name, x in vars(op).items() if isinstance(x, Tensor) and is_marked(x) and id(x) not in ids]
+        self.between = [name for name, value in vars(op).items() if any(is_marked(x) and id(x) not in ids for x in _tensors([value]))]
         for x in _tensors([*vars(op).values(), *(result if isinstance(result, tuple) else (result,))]):
             unmark(x)
 
@@ -170,10 +172,16 @@ class CustomCall:
             return fresh
         op = copy.copy(self.op)
         results = self.result if isinstance(self.result, tuple) else (self.result,)
-        for name, x in vars(self.op).items():
-            for k, y in enumerate(results):
-                if x is y and isinstance(y, Tensor):
-                    setattr(op, name, connected(y, node, k))
+        places = {id(y): k for k, y in enumerate(results) if isinstance(y, Tensor)}
+
+        def back(x):
+            return connected(x, node, places[id(x)]) if id(x) in places else x
+
+        for name, value in vars(self.op).items():
+            if isinstance(value, (tuple, list)):
+                setattr(op, name, type(value)(back(x) for x in value) if any(id(x) in places for x in value) else value)
+            elif id(value) in places:
+                setattr(op, name, back(value))
         return op
 
     def _check(self, values):
@@ -205,8 +213,10 @@ def _tensors(values):
 
 
 def _at_level(op, args, kwargs, level):
-    """Inside vmap: example by example.  Forward mode: the Op's own jvp if it has one, else its backward transposed."""
+    """Inside vmap: the Op's own batch if it has one, else example by example.  Forward mode: its jvp, else its backward transposed."""
     if any(batching.split_batched(x, level) is not None for x in (*args, *kwargs.values())):
+        if hasattr(op, "batch") and all(batching.split_batched(x, level) is None for x in kwargs.values()):
+            return _batched(op, args, kwargs, level)
         return batching.each_example(type(op).__name__, lambda *values: op(*values[:len(args)], **dict(zip(kwargs, values[len(args):]))),
                                      (*args, *kwargs.values()), level)
     pairs = [forward_mode.unpack_dual(x, level) for x in args]
@@ -218,3 +228,15 @@ def _at_level(op, args, kwargs, level):
         fresh = copy.copy(op)
         pushed = forward_mode.transposed(lambda *xs: fresh(*xs, **kwargs), primals, tangents)
     return forward_mode.wrap(out, pushed, level)
+
+
+def _batched(op, args, kwargs, level):
+    values = [batching.split_batched(x, level) for x in args]
+    size = batching.size_of_batch(args, level)
+    axes = tuple(None if v is None else 0 for v in values)
+    out = op.batch(axes, *[x if v is None else v for x, v in zip(args, values)], **kwargs)
+    for y in (out if isinstance(out, tuple) else (out,)):
+        if not isinstance(y, Tensor) or y.ndim == 0 or y.shape[0] != size:
+            raise RuntimeError(f"{type(op).__name__}: batch must return tensors with the {size} examples along their first axis, got "
+                               f"{f'shape {tuple(y.shape)}' if isinstance(y, Tensor) else type(y).__name__}")
+    return tuple(batching.make_batched(y, level) for y in out) if isinstance(out, tuple) else batching.make_batched(out, level)
