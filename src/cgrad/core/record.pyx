@@ -269,14 +269,48 @@ def connected(Tensor x, Node node, int output):
     return out
 
 
-def is_marked(Tensor x):
-    """Whether the tensor was computed from tracked ones inside a user's Op.forward."""
-    return bool(x.flags & DERIVED)
+def is_recorded(tuple inputs):
+    """Whether a call with these inputs goes on the tape."""
+    if grad_enabled():
+        for x in inputs:
+            if isinstance(x, Tensor) and (<Tensor>x).flags & REQUIRES_GRAD:
+                return True
+    return False
 
 
-def unmark(Tensor x):
-    """Take that mark off."""
+def kept_by(dict state, result):
+    """What a user's Op keeps after forward: (tensor, version) of each tensor in its state, and the names of those computed on the way.
+
+    Tensors computed on the way carry a mark (DERIVED), which is taken off here.
+    """
+    cdef list versions = []
+    cdef list between = []
+    cdef tuple results = result if isinstance(result, tuple) else (result,)
+    cdef bint marked
+    for name, value in state.items():
+        marked = False
+        if isinstance(value, Tensor):
+            marked = keep(<Tensor>value, results, versions)
+        elif isinstance(value, (tuple, list)):
+            for x in value:
+                if isinstance(x, Tensor) and keep(<Tensor>x, results, versions):
+                    marked = True
+        if marked:
+            between.append(name)
+    for x in results:
+        if isinstance(x, Tensor):
+            (<Tensor>x).flags &= ~<unsigned int>DERIVED
+    return versions, between
+
+
+cdef bint keep(Tensor x, tuple results, list versions) except -1:
+    cdef bint marked = x.flags & DERIVED != 0
+    versions.append((x, x.storage.version))
+    for y in results:
+        if y is x:
+            return False            # the engine puts results back to their place in the graph
     x.flags &= ~<unsigned int>DERIVED
+    return marked
 
 
 cpdef take_history(Tensor x, Tensor out, bint written):

@@ -66,21 +66,24 @@ class Context(Op):
 
     def forward(self, *args):
         function = self._function
-        self.needs_input_grad = tuple(isinstance(x, Tensor) and x.requires_grad for x in args)
-        if function.setup_context is Function.setup_context:
+        self.needs_input_grad = tuple([isinstance(x, Tensor) and x.requires_grad for x in args])
+        if self._takes_context:
             out = function.forward(self, *args)
         else:
             out = function.forward(*args)
             function.setup_context(self, args, out)
         results = out if isinstance(out, (tuple, list)) else (out,)
-        self._fixed = tuple(k for k, y in enumerate(results) if any(y is x for x in self._fixed))
-        self._likes = tuple((y.shape, y.dtype) if isinstance(y, Tensor) else None for y in results)
+        if self._fixed:
+            self._fixed = tuple([k for k, y in enumerate(results) if any(y is x for x in self._fixed)])
+        if len(results) > 1:
+            self._likes = [(y.shape, y.dtype) if isinstance(y, Tensor) else None for y in results]
         return out
 
     def backward(self, grads):
-        grads = grads if isinstance(grads, tuple) else (grads,)
+        if not isinstance(grads, tuple):
+            return self._function.backward(self, grads)
         if self._materialize:
-            grads = tuple(zeros(like[0], dtype=like[1]) if g is None and like is not None else g for g, like in zip(grads, self._likes))
+            grads = [zeros(like[0], dtype=like[1]) if g is None and like is not None else g for g, like in zip(grads, self._likes)]
         return self._function.backward(self, *grads)
 
 
@@ -121,7 +124,7 @@ class Function:
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
-        given = {"_function": cls, "__doc__": cls.__doc__}
+        given = {"_function": cls, "_takes_context": cls.setup_context is Function.setup_context, "__doc__": cls.__doc__}
         if cls.jvp is not Function.jvp:
             given["jvp"] = lambda ctx, *tangents: cls.jvp(ctx, *tangents)
         if cls.vmap is not Function.vmap:
