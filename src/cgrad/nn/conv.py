@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import cgrad as cg
 from cgrad.core.forward.conv import numbers
@@ -70,7 +72,7 @@ def _channels(name, in_channels, out_channels, groups):
 
 class _Conv(_ConvNd):
 
-    function = None
+    function: Callable[..., Any]
 
     def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True, padding_mode="zeros",
                  device=None, dtype=None):
@@ -101,7 +103,7 @@ class _Conv(_ConvNd):
 
 class _ConvTranspose(_ConvNd):
 
-    function = None
+    function: Callable[..., Any]
 
     def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1, bias=True, dilation=1,
                  padding_mode="zeros", device=None, dtype=None):

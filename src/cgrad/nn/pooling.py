@@ -1,6 +1,9 @@
 """Pooling as layers; the formulas are in `functional.pooling`."""
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from cgrad.nn import functional as F
 from cgrad.nn.image import Options
 
@@ -31,7 +34,7 @@ class MaxPool1d(_MaxPool):
     tensor([[5., 3.]])
     """
 
-    _function = staticmethod(F.max_pool1d)
+    _function: Callable[..., Any] = staticmethod(F.max_pool1d)
 
 
 class MaxPool2d(_MaxPool):
@@ -50,7 +53,7 @@ class MaxPool2d(_MaxPool):
     tensor([[[5., 7.]]])
     """
 
-    _function = staticmethod(F.max_pool2d)
+    _function: Callable[..., Any] = staticmethod(F.max_pool2d)
 
 
 class MaxPool3d(_MaxPool):
@@ -63,7 +66,7 @@ class MaxPool3d(_MaxPool):
     tensor([[[[7.]]]])
     """
 
-    _function = staticmethod(F.max_pool3d)
+    _function: Callable[..., Any] = staticmethod(F.max_pool3d)
 
 
 class AvgPool1d(Options):
@@ -103,7 +106,7 @@ class AvgPool2d(Options):
     """
 
     _options = ("kernel_size", "stride", "padding", "ceil_mode", "count_include_pad", "divisor_override")
-    _function = staticmethod(F.avg_pool2d)
+    _function: Callable[..., Any] = staticmethod(F.avg_pool2d)
 
     def __init__(self, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None):
         super().__init__(kernel_size, kernel_size if stride is None else stride, padding, ceil_mode, count_include_pad, divisor_override)
@@ -122,7 +125,7 @@ class AvgPool3d(AvgPool2d):
     tensor([[[[3.5000]]]])
     """
 
-    _function = staticmethod(F.avg_pool3d)
+    _function: Callable[..., Any] = staticmethod(F.avg_pool3d)
 
 
 class _AdaptiveAvgPool(Options):
@@ -145,7 +148,7 @@ class AdaptiveAvgPool1d(_AdaptiveAvgPool):
     tensor([[3.]])
     """
 
-    _function = staticmethod(F.adaptive_avg_pool1d)
+    _function: Callable[..., Any] = staticmethod(F.adaptive_avg_pool1d)
 
 
 class AdaptiveAvgPool2d(_AdaptiveAvgPool):
@@ -162,7 +165,7 @@ class AdaptiveAvgPool2d(_AdaptiveAvgPool):
     tensor([[[3.5000]]])
     """
 
-    _function = staticmethod(F.adaptive_avg_pool2d)
+    _function: Callable[..., Any] = staticmethod(F.adaptive_avg_pool2d)
 
 
 class AdaptiveAvgPool3d(_AdaptiveAvgPool):
@@ -175,7 +178,7 @@ class AdaptiveAvgPool3d(_AdaptiveAvgPool):
     tensor([[[[3.5000]]]])
     """
 
-    _function = staticmethod(F.adaptive_avg_pool3d)
+    _function: Callable[..., Any] = staticmethod(F.adaptive_avg_pool3d)
 
 
 class _AdaptiveMaxPool(Options):
@@ -198,7 +201,7 @@ class AdaptiveMaxPool1d(_AdaptiveMaxPool):
     tensor([[5.]])
     """
 
-    _function = staticmethod(F.adaptive_max_pool1d)
+    _function: Callable[..., Any] = staticmethod(F.adaptive_max_pool1d)
 
 
 class AdaptiveMaxPool2d(_AdaptiveMaxPool):
@@ -216,7 +219,7 @@ class AdaptiveMaxPool2d(_AdaptiveMaxPool):
     tensor([[[7.]]])
     """
 
-    _function = staticmethod(F.adaptive_max_pool2d)
+    _function: Callable[..., Any] = staticmethod(F.adaptive_max_pool2d)
 
 
 class AdaptiveMaxPool3d(_AdaptiveMaxPool):
@@ -229,7 +232,7 @@ class AdaptiveMaxPool3d(_AdaptiveMaxPool):
     tensor([[[[7.]]]])
     """
 
-    _function = staticmethod(F.adaptive_max_pool3d)
+    _function: Callable[..., Any] = staticmethod(F.adaptive_max_pool3d)
 
 
 class _LPPool(Options):
@@ -252,7 +255,7 @@ class LPPool1d(_LPPool):
     tensor([[5.]])
     """
 
-    _function = staticmethod(F.lp_pool1d)
+    _function: Callable[..., Any] = staticmethod(F.lp_pool1d)
 
 
 class LPPool2d(_LPPool):
@@ -265,7 +268,7 @@ class LPPool2d(_LPPool):
     tensor([[[5.]]])
     """
 
-    _function = staticmethod(F.lp_pool2d)
+    _function: Callable[..., Any] = staticmethod(F.lp_pool2d)
 
 
 class LPPool3d(_LPPool):
@@ -278,7 +281,7 @@ class LPPool3d(_LPPool):
     tensor([[[[2.]]]])
     """
 
-    _function = staticmethod(F.lp_pool3d)
+    _function: Callable[..., Any] = staticmethod(F.lp_pool3d)
 
 
 class _MaxUnpool(Options):
@@ -301,7 +304,7 @@ class MaxUnpool1d(_MaxUnpool):
     tensor([[0., 5.]])
     """
 
-    _function = staticmethod(F.max_unpool1d)
+    _function: Callable[..., Any] = staticmethod(F.max_unpool1d)
 
 
 class MaxUnpool2d(_MaxUnpool):
@@ -315,7 +318,7 @@ class MaxUnpool2d(_MaxUnpool):
              [8., 0.]]])
     """
 
-    _function = staticmethod(F.max_unpool2d)
+    _function: Callable[..., Any] = staticmethod(F.max_unpool2d)
 
 
 class MaxUnpool3d(_MaxUnpool):
@@ -328,4 +331,4 @@ class MaxUnpool3d(_MaxUnpool):
     tensor([[[[0., 8.]]]])
     """
 
-    _function = staticmethod(F.max_unpool3d)
+    _function: Callable[..., Any] = staticmethod(F.max_unpool3d)
