@@ -165,7 +165,7 @@ class Conv1d(_Conv):
     """
 
     ndim = 1
-    function = staticmethod(F.conv1d)
+    function: Callable[..., Any] = staticmethod(F.conv1d)
 
 
 class Conv2d(_Conv):
@@ -201,7 +201,7 @@ class Conv2d(_Conv):
     """
 
     ndim = 2
-    function = staticmethod(F.conv2d)
+    function: Callable[..., Any] = staticmethod(F.conv2d)
 
 
 class Conv3d(_Conv):
@@ -237,7 +237,7 @@ class Conv3d(_Conv):
     """
 
     ndim = 3
-    function = staticmethod(F.conv3d)
+    function: Callable[..., Any] = staticmethod(F.conv3d)
 
 
 class ConvTranspose1d(_ConvTranspose):
@@ -273,7 +273,7 @@ class ConvTranspose1d(_ConvTranspose):
     """
 
     ndim = 1
-    function = staticmethod(F.conv_transpose1d)
+    function: Callable[..., Any] = staticmethod(F.conv_transpose1d)
 
 
 class ConvTranspose2d(_ConvTranspose):
@@ -309,7 +309,7 @@ class ConvTranspose2d(_ConvTranspose):
     """
 
     ndim = 2
-    function = staticmethod(F.conv_transpose2d)
+    function: Callable[..., Any] = staticmethod(F.conv_transpose2d)
 
 
 class ConvTranspose3d(_ConvTranspose):
@@ -345,4 +345,4 @@ class ConvTranspose3d(_ConvTranspose):
     """
 
     ndim = 3
-    function = staticmethod(F.conv_transpose3d)
+    function: Callable[..., Any] = staticmethod(F.conv_transpose3d)
