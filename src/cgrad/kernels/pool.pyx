@@ -18,6 +18,7 @@ from cgrad.kernels.table cimport FLOAT32, FLOAT64
 cdef enum:
     CHUNK = 16384          # elements that a thread takes at a time, about
     BLOCK = 256            # results whose sums are under way at a time
+    LANES = 32             # elements of a long window that are looked at together
     FEW = 8                # windows in a row below which long ones are taken one by one
 
 ctypedef fused real:
@@ -75,6 +76,15 @@ cdef inline void larger(const value* x, Py_ssize_t stride, int32_t place, value*
         places[i] = (wins & (place + <int32_t> (i * stride))) | (~wins & places[i])
 
 
+cdef inline bint any_beats(const value* x, value best) noexcept nogil:
+    """Whether one of LANES elements may be larger, or NaN: is not less or equal."""
+    cdef Py_ssize_t i
+    cdef int32_t found = 0
+    for i in range(LANES):
+        found |= -<int32_t> (not x[i] <= best)
+    return found != 0
+
+
 cdef void max_row(const Pool* p, const value* row, int32_t place, value* best, int32_t* places) noexcept nogil:
     """The windows of a row of results joined with one row of their elements, whose first has this place in its plane."""
     cdef const Axis* w = p.width
@@ -91,11 +101,16 @@ cdef void max_row(const Pool* p, const value* row, int32_t place, value* best, i
                 larger(row + shift, w.stride, place + <int32_t> shift, best + low, places + low, w.high[t] - low)
     else:
         for t in range(w.n_out):
-            for i in range(w.count[t]):
+            i = 0
+            while i < w.count[t]:
                 j = w.first[t] + i * w.step
+                if w.step == 1 and i + LANES <= w.count[t] and not any_beats(row + j, best[t]):
+                    i += LANES
+                    continue
                 if beats(row[j], best[t]):
                     best[t] = row[j]
                     places[t] = place + <int32_t> j
+                i += 1
 
 
 cdef void max_rows(const Pool* p, const value* x, value* out, value lowest, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:

@@ -6,9 +6,10 @@ for each axis, which even_windows and adaptive_windows make and check; a kernel 
 lets go while long loops run.  Next: kernels/pool.pyx.
 """
 from libc.stdint cimport INT32_MAX, int32_t
+from libc.string cimport memcpy
 
 from cgrad.core.dtype cimport KIND, KIND_BOOL, KIND_FLOAT, PROMOTE, dtype_object
-from cgrad.core.tensor cimport Tensor, cast_tensor, contiguous_tensor, empty_like, empty_tensor, shape_of, shape_text
+from cgrad.core.tensor cimport Tensor, cast_tensor, contiguous_tensor, empty_tensor, shape_of, shape_text
 from cgrad.kernels.pool cimport (
     Axis, run_average_pool, run_average_spread, run_max_pool, run_pick, run_place, run_sample, run_sample_spread, run_sample_weights)
 from cgrad.kernels.table cimport FLOAT32, FLOAT64, INT32, INT64, MAX_DIMS
@@ -21,99 +22,122 @@ cdef enum:
 
 # ---- windows -------------------------------------------------------------------------------------------------------------------------
 
-cdef tuple integers(str name, str what, object given, int n):
-    """One integer for each of n axes, from one for all or a sequence."""
-    cdef tuple values
+cdef int integers(str name, str what, object given, int n, Py_ssize_t* values) except -1:
+    """One integer for each of n axes into `values`, from one for all or a sequence."""
+    cdef int k, count = 1
+    cdef tuple several = None
     if isinstance(given, (tuple, list)):
-        values = tuple([index(v) for v in given])
-        if len(values) == 1:
-            values *= n
-    else:
-        values = (index(given),) * n
-    if len(values) != n:
-        raise ValueError(f"{name}: {what} must be one integer or {n}, got {given}")
-    return values
+        several = tuple(given)
+        count = len(several)
+        if count != 1 and count != n:
+            raise ValueError(f"{name}: {what} must be one integer or {n}, got {given}")
+    for k in range(n):
+        values[k] = index(given if several is None else several[0 if count == 1 else k])
+        if not -INT32_MAX <= values[k] <= INT32_MAX:
+            raise ValueError(f"{name}: {what} is out of range, got {given}")
+    return 0
 
 
 cdef int spatial(str name, Tensor x, int n, bint channels) except -1:
     """ValueError if x is not (N, C, *n axes) or (C, *n axes) with elements in all but the batch."""
     cdef int k
-    cdef str text = "C, " + ", ".join(("D", "H", "W")[3 - n:]) if n > 1 else "C, L"
+    cdef str text
     cdef bint fits = x.rank == n + 1 or x.rank == n + 2
     for k in range(x.rank - n - channels if fits else 0, x.rank if fits else 0):
         fits = fits and shape_of(x)[k] > 0
     if not fits:
+        text = ("C, L", "C, H, W", "C, D, H, W")[n - 1]
         raise ValueError(f"{name}: needs an input of shape (N, {text}) or ({text}) that is empty along N at most, got {shape_text(x.rank, shape_of(x))}")
     return 0
 
 
 def even_windows(str name, Tensor x not None, int n_axes, kernel_size, stride, padding, dilation, bint ceil_mode):
     """Windows of one size at even distances over the last axes of x, one (n, n_out, kernel, stride, padding, dilation) for each."""
-    cdef tuple kernels = integers(name, "kernel_size", kernel_size, n_axes), paddings = integers(name, "padding", padding, n_axes)
-    cdef tuple strides = kernels if stride is None or stride == () or stride == [] else integers(name, "stride", stride, n_axes)
-    cdef tuple dilations = integers(name, "dilation", dilation, n_axes)
+    cdef Py_ssize_t[3] kernels, strides, paddings, dilations
+    cdef Py_ssize_t n, n_out, room
     cdef list found = []
-    cdef Py_ssize_t n
-    cdef int axis
-    for what, values in (("kernel_size", kernels), ("stride", strides), ("dilation", dilations)):
-        if min(values) < 1:
-            raise ValueError(f"{name}: {what} must be at least 1, got {values}")
-    for kernel, pad, gap in zip(kernels, paddings, dilations):
-        if not 0 <= 2 * pad <= (kernel - 1) * gap + 1:
-            raise ValueError(f"{name}: padding must lie between 0 and half of the window, got padding {paddings} for kernel_size {kernels}"
-                             + (f" with dilation {dilations}" if max(dilations) > 1 else ""))
+    cdef int k
+    if stride is None or stride == () or stride == []:
+        stride = kernel_size
+    integers(name, "kernel_size", kernel_size, n_axes, kernels)
+    integers(name, "stride", stride, n_axes, strides)
+    integers(name, "padding", padding, n_axes, paddings)
+    integers(name, "dilation", dilation, n_axes, dilations)
+    for k in range(n_axes):
+        if kernels[k] < 1 or strides[k] < 1 or dilations[k] < 1:
+            raise ValueError(f"{name}: kernel_size, stride and dilation must be at least 1, got {kernel_size}, {stride} and {dilation}")
+        if not 0 <= 2 * paddings[k] <= (kernels[k] - 1) * dilations[k] + 1:
+            raise ValueError(f"{name}: padding must lie between 0 and half of the window, got padding {padding} for kernel_size {kernel_size} with "
+                             f"dilation {dilation}")
     spatial(name, x, n_axes, True)
-    for axis, (kernel, step, pad, gap) in enumerate(zip(kernels, strides, paddings, dilations)):
-        n = shape_of(x)[x.rank - n_axes + axis]
-        room = n + 2 * pad - gap * (kernel - 1) - 1
-        n_out = -(-room // step) + 1 if ceil_mode else room // step + 1
-        if ceil_mode and (n_out - 1) * step >= n + pad:         # the last window starts inside or in the padding before
+    for k in range(n_axes):
+        n = shape_of(x)[x.rank - n_axes + k]
+        room = n + 2 * paddings[k] - dilations[k] * (kernels[k] - 1) - 1
+        n_out = (room + (strides[k] - 1 if ceil_mode else 0)) // strides[k] + 1 if room >= 0 or ceil_mode and room > -strides[k] else 0
+        if ceil_mode and (n_out - 1) * strides[k] >= n + paddings[k]:         # the last window starts inside or in the padding before
             n_out -= 1
         if n_out < 1:
-            raise ValueError(f"{name}: a kernel of {kernel} with dilation {gap} does not fit into the {n} elements of axis {x.rank - n_axes + axis} "
-                             f"with padding {pad}; the input has shape {shape_text(x.rank, shape_of(x))}")
-        found.append((n, n_out, kernel, min(step, n + 2 * pad), pad, gap))
+            raise ValueError(f"{name}: a kernel of {kernels[k]} with dilation {dilations[k]} does not fit into the {n} elements of axis "
+                             f"{x.rank - n_axes + k} with padding {paddings[k]}; the input has shape {shape_text(x.rank, shape_of(x))}")
+        found.append((n, n_out, kernels[k], strides[k], paddings[k], dilations[k]))
     return tuple(found)
 
 
 def adaptive_windows(str name, Tensor x not None, int n_axes, output_size):
     """Windows that cover the last axes of x evenly, as many along each as `output_size` says; None there stands for the length of the axis."""
+    cdef Py_ssize_t[3] sizes
+    cdef Py_ssize_t n, n_out, kernel
     cdef list found = []
-    cdef Py_ssize_t n
-    cdef int axis
-    sizes = tuple(output_size) if isinstance(output_size, (tuple, list)) else (output_size,) * n_axes
-    if len(sizes) == 1:
-        sizes = sizes * n_axes
-    if len(sizes) != n_axes:
-        raise ValueError(f"{name}: output_size must be one integer or {n_axes}, got {output_size}")
+    cdef int k
+    cdef bint several = isinstance(output_size, (tuple, list))
     spatial(name, x, n_axes, False)
-    for axis, size in enumerate(sizes):
-        n = shape_of(x)[x.rank - n_axes + axis]
-        n_out = n if size is None else index(size)
+    integers(name, "output_size", [-1 if m is None else m if m >= 0 else -2 for m in (output_size if several else (output_size,))], n_axes, sizes)
+    for k in range(n_axes):
+        n = shape_of(x)[x.rank - n_axes + k]
+        n_out = n if sizes[k] == -1 else sizes[k]
         if n_out < 0:
             raise ValueError(f"{name}: output_size must not be negative, got {output_size}")
-        if n_out and n % n_out == 0:
-            found.append((n, n_out, n // n_out, n // n_out, 0, 1))
-        else:
-            found.append((n, n_out, 0, 0, 0, 1))
+        kernel = n // n_out if n_out and n % n_out == 0 else 0
+        found.append((n, n_out, kernel, kernel, 0, 1))
     return tuple(found)
+
+
+cdef bint joined(Py_ssize_t[6]* numbers) noexcept:
+    """Windows over whole rows become windows of one axis less: their elements lie in one stretch."""
+    cdef Py_ssize_t* rows = numbers[1]
+    cdef Py_ssize_t* row = numbers[2]
+    cdef Py_ssize_t n = row[0]
+    if row[1] != 1 or row[2] != n or row[4] or rows[2] == 0 or rows[5] != 1 or rows[0] == 1:
+        return False
+    row[0], row[1], row[2], row[3], row[4], row[5] = rows[0] * n, rows[1], rows[2] * n, rows[3] * n, rows[4] * n, 1
+    memcpy(numbers[1], numbers[0], sizeof(numbers[0]))
+    numbers[0][0] = numbers[0][1] = numbers[0][2] = numbers[0][3] = numbers[0][5] = 1
+    numbers[0][4] = 0
+    return True
 
 
 cdef Tensor fill_axes(Axis* axes, tuple windows, bint padded, double divisor):
     """Three axes filled in, and the memory in which their tables lie; means divide by the elements of a window, padding included or not."""
+    cdef Py_ssize_t[3][6] numbers
     cdef Py_ssize_t size = 0, n, n_out, kernel, stride, pad, gap, o, t, start, stop
-    cdef int k, n_axes = len(windows)
+    cdef int k, j, missing = 3 - <int> len(windows)
     cdef Py_ssize_t* table
     cdef double* divisors
     cdef Tensor memory
-    windows = ((1, 1, 1, 1, 0, 1),) * (3 - n_axes) + windows
+    cdef tuple window
     for k in range(3):
-        size += 3 * <Py_ssize_t> windows[k][1] + 3 * <Py_ssize_t> windows[k][2]
+        window = (1, 1, 1, 1, 0, 1) if k < missing else windows[k - missing]
+        for j in range(6):
+            numbers[k][j] = window[j]
+    while joined(numbers):
+        pass
+    for k in range(3):
+        size += 3 * numbers[k][1] + 3 * numbers[k][2]
     memory = empty_tensor(INT64, 1, &size)
     table = <Py_ssize_t*> memory.data
     divisors = <double*> memory.data + size
     for k in range(3):
-        n, n_out, kernel, stride, pad, gap = windows[k]
+        n, n_out, kernel, stride, pad, gap = numbers[k][0], numbers[k][1], numbers[k][2], numbers[k][3], numbers[k][4], numbers[k][5]
         divisors -= n_out
         axes[k].n, axes[k].n_out, axes[k].step, axes[k].stride = n, n_out, gap, stride
         axes[k].n_taps = kernel if kernel else (n - 1) // max(1, n_out) + 2
@@ -131,7 +155,7 @@ cdef Tensor fill_axes(Axis* axes, tuple windows, bint padded, double divisor):
                     start += (-start + gap - 1) // gap * gap
                 stop = min(stop, n)
             table[o] = start
-            table[n_out + o] = max(0, (stop - start + gap - 1) // gap) if stop > start else 0
+            table[n_out + o] = (stop - start + gap - 1) // gap if stop > start else 0
             if not padded:
                 divisors[o] = table[n_out + o]
             if divisor:
@@ -188,30 +212,31 @@ def max_pool(str name, Tensor x not None, tuple windows not None):
     return cast_tensor(out, dtype), places
 
 
-cdef tuple read_or_written(Tensor x, Tensor places, int n_axes):
+cdef Tensor at_places(Tensor x, Tensor places, tuple windows, bint back):
+    cdef Py_ssize_t planes = extent(x, 0, x.rank - len(windows))
+    cdef Tensor out
     if places.dtype_id != INT32 or places.rank != x.rank:
         raise ValueError(f"max_pool: places of shape {shape_text(places.rank, shape_of(places))} do not fit {shape_text(x.rank, shape_of(x))}")
-    return contiguous_tensor(x), contiguous_tensor(places), extent(x, 0, x.rank - n_axes)
+    out = pooled(x, x.dtype_id, windows, 0 if back else 1)
+    x, places = contiguous_tensor(x), contiguous_tensor(places)
+    with nogil:
+        if not planes:
+            pass
+        elif back:
+            run_place(x.dtype_id, planes, out.count // planes, x.count // planes, x.data, <const int32_t*> places.data, out.data)
+        else:
+            run_pick(x.dtype_id, planes, x.count // planes, out.count // planes, x.data, <const int32_t*> places.data, out.data)
+    return out
 
 
 def pick(Tensor x not None, Tensor places not None, tuple windows not None):
     """The elements of x at places in their planes; 0 where the place is -1."""
-    cdef Tensor out = empty_like(places, x.dtype_id)
-    cdef Py_ssize_t planes
-    x, places, planes = read_or_written(x, places, len(windows))
-    with nogil:
-        run_pick(x.dtype_id, planes, x.count // max(1, planes), out.count // max(1, planes), x.data, <const int32_t*> places.data, out.data)
-    return out
+    return at_places(x, places, windows, False)
 
 
 def place(Tensor g not None, Tensor places not None, tuple windows not None):
     """Zeros to which g is added at places in their planes."""
-    cdef Tensor out = pooled(g, g.dtype_id, windows, 0)
-    cdef Py_ssize_t planes
-    g, places, planes = read_or_written(g, places, len(windows))
-    with nogil:
-        run_place(g.dtype_id, planes, out.count // max(1, planes), g.count // max(1, planes), g.data, <const int32_t*> places.data, out.data)
-    return out
+    return at_places(g, places, windows, True)
 
 
 # ---- means ---------------------------------------------------------------------------------------------------------------------------

@@ -235,7 +235,7 @@ def adaptive_avg_pool1d(input, output_size):
     >>> cg.nn.functional.adaptive_avg_pool1d(cg.tensor([[1.0, 5.0, 2.0]]), 2)
     tensor([[3.0000, 3.5000]])
     """
-    return average_pool(input, adaptive_windows("adaptive_avg_pool1d", input, 1, output_size), False, None)
+    return _adaptive_mean("adaptive_avg_pool1d", input, 1, output_size)
 
 
 def adaptive_avg_pool2d(input, output_size):
@@ -269,7 +269,7 @@ def adaptive_avg_pool2d(input, output_size):
     >>> cg.nn.functional.adaptive_avg_pool2d(cg.arange(6.0).reshape(1, 2, 3), (1, None))
     tensor([[[1.5000, 2.5000, 3.5000]]])
     """
-    return average_pool(input, adaptive_windows("adaptive_avg_pool2d", input, 2, output_size), False, None)
+    return _adaptive_mean("adaptive_avg_pool2d", input, 2, output_size)
 
 
 def adaptive_avg_pool3d(input, output_size):
@@ -281,7 +281,14 @@ def adaptive_avg_pool3d(input, output_size):
     >>> cg.nn.functional.adaptive_avg_pool3d(cg.arange(8.0).reshape(1, 2, 2, 2), 1)
     tensor([[[[3.5000]]]])
     """
-    return average_pool(input, adaptive_windows("adaptive_avg_pool3d", input, 3, output_size), False, None)
+    return _adaptive_mean("adaptive_avg_pool3d", input, 3, output_size)
+
+
+def _adaptive_mean(name, x, n_axes, output_size):
+    windows = adaptive_windows(name, x, n_axes, output_size)
+    if all([n_out == 1 for _, n_out, *_ in windows]) and x.dtype.is_floating_point:
+        return cg.mean(x, tuple(range(-n_axes, 0)), keepdims=True)
+    return average_pool(x, windows, False, None)
 
 
 # ----------------------------------------------------------------------------------------------------------------------- norms
