@@ -33,7 +33,8 @@ def _inside(x, n, padding_mode, align_corners):
 def _places(x, n):
     """Whole coordinates as numbers in an axis of n elements, and which of them lie in it."""
     x = x.detach()
-    return cg.clip(cg.nan_to_num(x), 0, n - 1).astype(cg.int32), cg.logical_and(x >= 0, x <= n - 1)
+    inside = cg.logical_and(x >= 0, x <= n - 1)
+    return cg.where(inside, x, 0.0).astype(cg.int32), inside
 
 
 def _cubic_weights(t):
@@ -57,7 +58,7 @@ def _axis_taps(x, n, mode, padding_mode, align_corners):
         return [(*_places(_inside(start + k, n, padding_mode, align_corners), n), w) for k, w in enumerate(_cubic_weights(x - start), -1)]
     x = _inside(x, n, padding_mode, align_corners)
     if padding_mode == "zeros":                 # beyond this all weights count nothing; keeps infinity out of the arithmetic
-        x = cg.clip(x, -2.0, n + 1.0)
+        x = cg.clamp_max(cg.clamp_min(x, -2.0), n + 1.0)
     if mode == "nearest":
         return [(*_places(cg.round(x), n), None)]
     start = cg.floor(x.detach())
