@@ -119,3 +119,21 @@ class Embedding(Seeded):
 
     def time_forward_backward(self, sizes):
         cg.autograd.grad(self.layer(self.index), [self.layer.weight], self.g)
+
+
+class Pooling(Seeded):
+    """Pooling of a batch of images, forward and backward."""
+    params = [["max_pool2d", "avg_pool2d", "adaptive_avg_pool2d"], [2, 3]]
+    param_names = ["function", "kernel"]
+
+    def setup(self, function, kernel):
+        super().setup()
+        self.function = require(f"nn.functional.{function}")
+        self.x = cg.tensor(np.random.default_rng(0).normal(size=(16, 32, 32, 32)).astype("float32"), requires_grad=True)
+
+    def time_forward(self, function, kernel):
+        with cg.no_grad():
+            self.function(self.x, kernel)
+
+    def time_forward_backward(self, function, kernel):
+        self.function(self.x, kernel).sum().backward()
