@@ -206,6 +206,23 @@ def test_padding_never_wins():
     assert x.grad.tolist() == [[0.0]]
 
 
+def test_norms():
+    x = drawn((2, 6, 8))
+    np.testing.assert_allclose(F.lp_pool2d(cg.tensor(x), 2, (2, 3), 2).numpy(), np.sqrt((windows(x, 2, (2, 3), 2) ** 2).sum(-1)), rtol=1e-14)
+    np.testing.assert_allclose(F.lp_pool3d(cg.tensor(abs(x)[None]), 3, (2, 3, 1)).numpy()[0], (windows(abs(x), 3, (2, 3, 1)) ** 3).sum(-1) ** (1 / 3), rtol=1e-14)
+    x = cg.tensor([[0.0, 0.0, 3.0, 4.0]], requires_grad=True)
+    F.lp_pool1d(x, 2, 2).sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), [[0, 0, 0.6, 0.8]], rtol=1e-6)
+
+
+def test_a_batch_of_unpoolings():
+    x, places = drawn((3, 2, 4)), np.random.default_rng(0).permuted(np.tile(np.arange(8), (3, 2, 1)), axis=-1)[:, :, :4]
+    want = [F.max_unpool1d(cg.tensor(a), cg.tensor(p), 2).numpy() for a, p in zip(x, places, strict=True)]
+    np.testing.assert_array_equal(cg.func.vmap(lambda a, p: F.max_unpool1d(a, p, 2))(cg.tensor(x), cg.tensor(places)).numpy(), want)
+    want = [F.max_unpool1d(cg.tensor(a), cg.tensor(places[0]), 2).numpy() for a in x]
+    np.testing.assert_array_equal(cg.func.vmap(lambda a: F.max_unpool1d(a, cg.tensor(places[0]), 2))(cg.tensor(x)).numpy(), want)
+
+
 def test_the_result_may_be_written_over():
     x = cg.tensor([[-1.0, -3.0, 2.0, 1.0]], requires_grad=True)
     F.relu(F.max_pool1d(x, 2), inplace=True).sum().backward()
@@ -237,7 +254,8 @@ def test_unpooling_puts_back_what_was_chosen(n, shape, kernel, stride, padding):
     (lambda: F.max_pool2d(cg.zeros(1, 4, 4), (2, 2, 2)), ValueError, "one integer or 2"),
     (lambda: F.max_pool2d(cg.zeros(1, 4, 4), 5), ValueError, "kernel of 5.*4 elements of axis 1"),
     (lambda: F.max_pool2d(cg.zeros(1, 4, 4), 2, 2 ** 40), ValueError, "stride is out of range"),
-    (lambda: F.max_pool2d(cg.zeros(1, 4, 4), 2.5), TypeError, "float"),
+    (lambda: F.max_pool2d(cg.zeros(1, 4, 4), 2.5), TypeError, r"max_pool2d: kernel_size .* got 2\.5"),
+    (lambda: F.max_pool2d(cg.broadcast_to(cg.zeros(1), (1, 2 ** 16, 2 ** 16)), 2), ValueError, "planes of more than"),
     (lambda: F.max_pool2d(cg.zeros(1, 4, 4, dtype=bool), 2), TypeError, "max_pool2d.*bool"),
     (lambda: F.avg_pool2d(cg.zeros(1, 4, 4, dtype=cg.int64), 2), TypeError, "floating point.*int64"),
     (lambda: F.avg_pool2d(cg.zeros(1, 4, 4), 2, divisor_override=0), ValueError, "divisor_override"),

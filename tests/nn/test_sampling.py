@@ -91,6 +91,8 @@ def test_derivatives_of_grid_sample(mode, n_axes, padding):
         (function(*one) ** 2).sum().backward()
         for a, b in zip(found, one, strict=True):
             np.testing.assert_allclose(a[k].numpy(), b.grad.numpy(), rtol=1e-11, atol=1e-13)
+    shared = cg.func.vmap(function, in_dims=(0, None))(cg.tensor(xs), cg.tensor(grids[0]))         # one grid for all
+    np.testing.assert_allclose(shared.numpy(), [function(cg.tensor(a), cg.tensor(grids[0])).numpy() for a in xs], rtol=1e-13)
 
 
 def test_points_at_infinity_and_nowhere():

@@ -32,7 +32,10 @@ cdef int integers(str name, str what, object given, int n, Py_ssize_t* values) e
         if count != 1 and count != n:
             raise ValueError(f"{name}: {what} must be one integer or {n}, got {given}")
     for k in range(n):
-        values[k] = index(given if several is None else several[0 if count == 1 else k])
+        try:
+            values[k] = index(given if several is None else several[0 if count == 1 else k])
+        except TypeError:
+            raise TypeError(f"{name}: {what} must be one integer or {n}, got {given!r}") from None
         if not -INT32_MAX <= values[k] <= INT32_MAX:
             raise ValueError(f"{name}: {what} is out of range, got {given}")
     return 0
@@ -214,19 +217,20 @@ def max_pool(str name, Tensor x not None, tuple windows not None):
 
 cdef Tensor at_places(Tensor x, Tensor places, tuple windows, bint back):
     cdef Py_ssize_t planes = extent(x, 0, x.rank - len(windows))
+    cdef int dtype = x.dtype_id, computed = FLOAT64 if x.dtype_id == FLOAT64 else FLOAT32
     cdef Tensor out
-    if places.dtype_id != INT32 or places.rank != x.rank:
+    if places.dtype_id != INT32 or places.rank != x.rank or KIND[dtype] != KIND_FLOAT:
         raise ValueError(f"max_pool: places of shape {shape_text(places.rank, shape_of(places))} do not fit {shape_text(x.rank, shape_of(x))}")
-    out = pooled(x, x.dtype_id, windows, 0 if back else 1)
-    x, places = contiguous_tensor(x), contiguous_tensor(places)
+    out = pooled(x, computed, windows, 0 if back else 1)
+    x, places = contiguous_tensor(cast_tensor(x, computed)), contiguous_tensor(places)
     with nogil:
         if not planes:
             pass
         elif back:
-            run_place(x.dtype_id, planes, out.count // planes, x.count // planes, x.data, <const int32_t*> places.data, out.data)
+            run_place(computed, planes, out.count // planes, x.count // planes, x.data, <const int32_t*> places.data, out.data)
         else:
-            run_pick(x.dtype_id, planes, x.count // planes, out.count // planes, x.data, <const int32_t*> places.data, out.data)
-    return out
+            run_pick(computed, planes, x.count // planes, out.count // planes, x.data, <const int32_t*> places.data, out.data)
+    return cast_tensor(out, dtype)
 
 
 def pick(Tensor x not None, Tensor places not None, tuple windows not None):

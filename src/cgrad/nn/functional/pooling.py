@@ -327,8 +327,8 @@ def lp_pool2d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
 
     Notes
     -----
-    As in PyTorch elements are raised to p with their sign, a negative sum counts as 0, and a window at the border that `ceil_mode` cuts off
-    counts as a full one with the same mean.  Gradient: NaN for a window whose sum is 0 and p > 1.
+    As in PyTorch elements are raised to p with their sign, so that a sum may be negative and its root NaN, and a window that `ceil_mode` cuts
+    off counts as a full one with the same mean.  Gradient: ``g * (x / out)**(p - 1)``, 0 for a window whose sum is 0.
 
     Examples
     --------
@@ -355,7 +355,8 @@ def _norm(name, x, n_axes, p, kernel_size, stride, ceil_mode):
     if p == 0:
         raise ValueError(f"{name}: norm_type must not be 0")
     windows = even_windows(name, x, n_axes, kernel_size, stride, 0, 1, ceil_mode)
-    return cg.relu(average_pool(x ** p, windows, True, None) * math.prod(kernel for _, _, kernel, *_ in windows)) ** (1 / p)
+    total = average_pool(x ** p, windows, True, None) * math.prod(kernel for _, _, kernel, *_ in windows)
+    return (cg.sign(total) * cg.relu(cg.abs(total))) ** (1 / p)           # total itself, with a gradient of 0 at 0
 
 
 # ------------------------------------------------------------------------------------------------------------------- unpooling
