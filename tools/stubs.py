@@ -141,6 +141,7 @@ REEXPORTS = {   # names of the top level that are defined, with their types, els
     "cgrad.ops.random": ["Generator"],
 }
 MODULES = [cg.linalg, cg.fft, cg.special]      # modules of functions whose stubs are written here
+FURTHER = {"where": ("condition: _ArrayLike", "tuple[Tensor, ...]")}        # another signature of a function, and what it then returns
 BINARY = ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", "rshift"]
 HIDDEN = {"kernels", "core", "ops", "config", "tree", "printing"}     # modules that hold public names but are none
 
@@ -201,16 +202,19 @@ def overload_with_other_names(function, name, method):
 
 
 def definition(function, name, method=False, indent="", module="cgrad"):
-    """The lines that declare a function; two overloads if it knows other spellings of its keywords."""
+    """The lines that declare a function; overloads if it knows other spellings of its keywords or another signature."""
     returns = RETURNS.get(name, "Self" if method and name.endswith("_") and not name.startswith("__") else "Tensor")
-    signatures = [signature_of(function, name, method)]
+    signatures = [(signature_of(function, name, method), returns)]
     other = overload_with_other_names(function, name, method)
     lines = []
     if other is not None:
-        signatures.append(other)
+        signatures.append((other, returns))
+    if name in FURTHER and not method:
+        signatures.append(FURTHER[name])
+    if len(signatures) > 1:
         overloaded.append(f"cgrad.core.tensor.Tensor.{name}" if method else f"{module}.{name}")
-    for signature in signatures:
-        lines += [f"{indent}@overload"] * (len(signatures) > 1) + [f"{indent}def {name}({signature}) -> {returns}: ..."]
+    for signature, result in signatures:
+        lines += [f"{indent}@overload"] * (len(signatures) > 1) + [f"{indent}def {name}({signature}) -> {result}: ..."]
     return lines
 
 

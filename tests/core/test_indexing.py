@@ -130,7 +130,7 @@ def test_writing_and_accumulating_agree_with_numpy(data):
     before = x._version
     x[key] = cg.tensor(value)
     np.testing.assert_array_equal(x.numpy(), want)
-    assert x._version > before
+    assert x._version > before or 0 in shape          # where nothing was written, nothing changed
     if a.dtype != bool:
         g = np.ones(shape, a.dtype) * 2
         want = np.zeros_like(a)

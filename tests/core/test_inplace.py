@@ -154,3 +154,25 @@ def test_in_place_under_forward_mode():
     x, v = cg.tensor([2.0, 3.0], dtype=cg.float64), cg.tensor([1.0, 1.0], dtype=cg.float64)
     value, tangent = cg.func.jvp(f, (x,), (v,))
     assert value.tolist() == [27.0, 9.0] and tangent.tolist() == [27.0, 6.0]
+
+
+def test_a_mask_that_is_false_everywhere_changes_nothing():
+    x = leaf([1.0, 4.0])
+    y = x.sqrt()                                     # keeps its result
+    y[y < 0] = 1.0
+    y[y < 0] = cg.zeros(1, dtype=cg.float64)
+    y.sum().backward()
+    assert x.grad.tolist() == [0.5, 0.25]
+    with pytest.raises(ValueError, match="does not broadcast"):
+        y[y < 0] = cg.zeros(3, dtype=cg.float64)
+    with pytest.raises(RuntimeError, match="leaf"):
+        x[x < 0] = 1.0
+    constant = cg.zeros(2, dtype=cg.float64)
+    out = x * constant
+    constant[constant > 0] = 1.0                     # nor where nothing is recorded
+    out.sum().backward()
+    v = leaf(2.0)
+    z = constant * 1.0
+    z[z > 0] = v                                     # a value that is tracked is recorded all the same
+    z.sum().backward()
+    assert v.grad.item() == 0.0

@@ -182,7 +182,8 @@ cdef object spelt(Primitive p, str name, object value, object other):
 def finish_primitive(Primitive p, list rules, Rule joint=None, Rule jvp=None, Rule batch=None, extended=None):
     """Give a primitive its rules and return its recorded function, a compiled closure.
 
-    ``input=`` and ``other=`` are PyTorch's words for x and y; further keywords go to `extended`, a Python function.
+    ``input=`` and ``other=`` are PyTorch's words for x and y; further keywords, or fewer operands than three, go to `extended`, a Python
+    function.
     """
     set_rules(p, rules, joint, jvp, batch)
     if not p.elementwise:
@@ -211,6 +212,8 @@ def finish_primitive(Primitive p, list rules, Rule joint=None, Rule jvp=None, Ru
                                     f"{', '.join(kwargs)} by name")
                 args += tuple([renamed[name] for name in names])
             if len(args) != p.n_inputs:
+                if extended is not None:
+                    return extended(*args)
                 raise TypeError(f"{p.name}: takes {p.n_inputs} operands, got {len(args)}")
             return apply_elementwise(p, args)
     function.__name__ = function.__qualname__ = p.name

@@ -7,7 +7,7 @@ import math
 
 from cgrad.core.dtype import bool_
 from cgrad.core.arguments import as_tensor
-from cgrad.ops.define import ELEMENTWISE, NONDIFF, define, public
+from cgrad.ops.define import ELEMENTWISE, NONDIFF, PUBLIC, define, public
 
 
 def _comparison(name, symbol, text):
@@ -174,14 +174,21 @@ def isneginf(x):
 
 
 # -------------------------------------------------------------------------------------------------------------- choosing
+def _where_true(*condition):
+    if len(condition) != 1:
+        raise TypeError(f"where: takes a condition and two values, or a condition alone, got {len(condition)} operands")
+    return PUBLIC["nonzero"](*condition)
+
+
 where = define(
-    "where", inputs=("condition", "x", "y"),
+    "where", inputs=("condition", "x", "y"), extended=_where_true,
     vjp=(None, lambda g, condition: where(condition, g, 0), lambda g, condition: where(condition, 0, g)), kind=ELEMENTWISE,
     fused=(None, "where(condition, g, 0)", "where(condition, 0, g)"),
     doc="""`x` where the condition holds, else `y`, elementwise.
 
     Notes
     -----
+    With a condition alone, its true places, as `nonzero` gives them.
     Gradient: ``g`` for the value that was chosen, 0 for the other one, even if that one is infinite or NaN.
 
     Examples

@@ -228,7 +228,7 @@ def _argpartition(a, kth, axis=-1, kind="introselect", order=None):
     return ADAPTERS["argsort"](a, axis, order=order)
 
 
-def _moves(name, function, at=0):
+def _moves(name, function, at):
     """A function that only moves elements: NumPy moves their places, and the elements are taken from there."""
     def moved(*args, **kwargs):
         a = as_tensor(name, args[at])
@@ -239,9 +239,25 @@ def _moves(name, function, at=0):
     return moved
 
 
-for _name, _at in (("rollaxis", 0), ("compress", 1), ("extract", 1)):
+for _name, _at in (("compress", 1), ("extract", 1)):
     adapter(_name)(_moves(_name, getattr(np, _name), _at))
-adapter("lib.stride_tricks.sliding_window_view")(_moves("sliding_window_view", np.lib.stride_tricks.sliding_window_view))
+
+
+@adapter("rollaxis")
+def _rollaxis(a, axis, start=0):
+    a = as_tensor("rollaxis", a)
+    axis, start = axis % a.ndim, start + a.ndim if start < 0 else start
+    return PUBLIC["moveaxis"](a, axis, start - (axis < start))
+
+
+@adapter("lib.stride_tricks.sliding_window_view")
+def _sliding_window_view(x, window_shape, axis=None, *, subok=False, writeable=False):
+    x = as_tensor("sliding_window_view", x)
+    lengths = window_shape if isinstance(window_shape, (tuple, list)) else (window_shape,)
+    axes = range(x.ndim) if axis is None else axis if isinstance(axis, (tuple, list)) else (axis,)
+    for length, k in zip(lengths, [k % x.ndim for k in axes], strict=True):
+        x = PUBLIC["unfold"](x, k, length, 1)
+    return x
 
 
 @adapter("block")
@@ -322,6 +338,41 @@ def _einsum(*operands, out=None, optimize=False, **kwargs):
         inputs = names[:-1] if len(operands) % 2 else names
         operands = (",".join(inputs) + ("->" + names[-1] if len(operands) % 2 else ""), *operands[:2 * len(inputs):2])
     return write("einsum", PUBLIC["einsum"](*operands), out)
+
+
+def _without_derivative(name):
+    """Counts in bins: numbers that depend on the tensors by steps only, but smoothly on weights."""
+    def counted(*args, weights=None, **kwargs):
+        if isinstance(weights, Tensor) and weights.requires_grad:
+            raise TypeError(f"numpy.{name}: a gradient of weights is not recorded; use weights.detach()")
+        counts, *edges = getattr(np, name)(*values(args), weights=values(weights), **{key: values(v) for key, v in kwargs.items()})
+        return as_tensor(name, counts), *edges
+    return counted
+
+
+adapter("histogram2d")(_without_derivative("histogram2d"))
+adapter("histogramdd")(_without_derivative("histogramdd"))
+
+
+def _of_columns(name):
+    def moments(x, y=None, rowvar=True, bias=np._NoValue, ddof=None, fweights=None, aweights=None, *, dtype=None):
+        x = as_tensor(name, x)
+        x = x.reshape((1, -1)) if x.ndim < 2 else x if rowvar else x.mT
+        if y is not None:
+            y = as_tensor(name, y)
+            x = PUBLIC["concat"]([x, y.reshape((1, -1)) if y.ndim < 2 else y if rowvar else y.mT])
+        x = x if dtype is None else x.astype(dtype)
+        if name == "corrcoef":
+            out = PUBLIC["corrcoef"](x)
+        else:
+            correction = ddof if ddof is not None else 0 if bias is True else 1
+            out = PUBLIC["cov"](x, correction=correction, fweights=fweights, aweights=aweights)
+        return out.reshape(()) if x.shape[0] == 1 else out
+    return moments
+
+
+adapter("cov")(_of_columns("cov"))
+adapter("corrcoef")(_of_columns("corrcoef"))
 
 
 @adapter("real_if_close")

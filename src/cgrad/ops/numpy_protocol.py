@@ -19,8 +19,8 @@ from cgrad.ops.define import PUBLIC
 
 #: NumPy functions that are called here with the same arguments (positions may differ), by NumPy's name
 FUNCTIONS = frozenset("""
-    all allclose amax amin any argmax argmin argwhere array_equal astype bincount clip concatenate corrcoef
-    count_nonzero cov cross cumulative_prod cumulative_sum diag diagflat diagonal digitize empty_like expand_dims flatnonzero flip
+    all allclose amax amin any argmax argmin argwhere array_equal astype bincount clip concatenate
+    count_nonzero cross cumulative_prod cumulative_sum diag diagflat diagonal digitize empty_like expand_dims flatnonzero flip
     hstack i0 inner isclose isin isneginf isposinf kron matrix_transpose max mean meshgrid min
     moveaxis nan_to_num nanmean nanprod nanquantile nanstd nansum nanvar nonzero ones_like pad prod quantile histogram
     imag real repeat roll rot90 round searchsorted sinc squeeze stack std sum swapaxes take take_along_axis tensordot tile

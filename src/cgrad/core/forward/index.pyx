@@ -248,6 +248,8 @@ def set_entry(Tensor x not None, object key, object value):
     check_target(x, "setitem")
     v = value_for(x, value)
     key = frozen(key)
+    if not (v.flags & REQUIRES_GRAD or flags & SLOW) and writes_nothing(x, key, v):
+        return
     if flags & SLOW or x.base is not None or not grad_enabled():
         write_result(x, recorded_put(x, v, key))
         return
@@ -255,6 +257,21 @@ def set_entry(Tensor x not None, object key, object value):
     out = recorded_write(x, v, key)
     if out.node is not None:
         take_history(x, out, True)
+
+
+cdef bint writes_nothing(Tensor x, object key, Tensor v) except -1:
+    """Whether a mask is false everywhere: then nothing changes, and what the tape keeps of `x` stays right.  Checks as a write does.
+
+    Array-API libraries mend rare cases so, `x[x == 0] = 1`, in the middle of what is recorded.
+    """
+    cdef Plan plan
+    for part in key if isinstance(key, tuple) else (key,):
+        if isinstance(part, Tensor) and (<Tensor> part).dtype_id == BOOL:
+            plan = parse(x, key)
+            if not plan.basic and plan.n_index == 0:
+                write(plan, v, "setitem")
+                return True
+    return False
 
 
 def rank_of_read(Tensor x not None, object key):

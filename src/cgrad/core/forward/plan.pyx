@@ -518,7 +518,7 @@ cdef int write(Plan plan, Tensor value, str op) except -1:
     if plan.basic:
         return write_view(view_tensor(plan.x, plan.rank, plan.shape, plan.strides, plan.start), value, op)
     put(plan, value, SET, op)
-    plan.x.storage.version += 1
+    plan.x.storage.version += plan.n_index != 0
     return 0
 
 
