@@ -1,4 +1,6 @@
 """Views of any strides, and other functions on arrays where more than a value counts."""
+import itertools
+
 import numpy as np
 import pytest
 
@@ -199,3 +201,19 @@ def test_more_spellings():
         assert getattr(y, method)(*[0] * (method == "cumsum_")) is y and y.tolist() == want
     y = x.clone()
     assert y.atan2_(cg.ones(2, 2)) is y and y.tolist() == cg.atan2(x, cg.ones(2, 2)).tolist()
+
+
+@pytest.mark.parametrize(("low", "high"), [(-1.0, 1.0), (0.1, 0.7), (-1e308, 1e308), (1.0, 1.0 + 1e-12), (0.0, 5e-324)])
+def test_histogram_counts_by_the_edges_themselves(low, high):
+    x = np.concatenate([cg.linspace(low, high, n, dtype="float64").numpy() for n in (31, 8)] + [[NAN, np.inf, -np.inf]])
+    with np.errstate(over="ignore"):
+        x = np.concatenate([x, np.nextafter(x, np.inf), np.nextafter(x, -np.inf)])
+    counts, edges = cg.histogram(cg.tensor(x), 7, (low, high))
+    edges = edges.numpy()
+    want = [((x >= a) & ((x < b) if k < 6 else (x <= b))).sum() for k, (a, b) in enumerate(itertools.pairwise(edges))]
+    assert counts.tolist() == want and cg.histc(cg.tensor(x), 7, low, high).tolist() == want
+
+
+def test_tangents_are_cast_to_the_dtype_of_their_tensors_as_gradients_are():
+    value, slope = cg.func.jvp(lambda x: x * 2, (cg.ones(2),), (cg.ones(2, dtype="float64"),))
+    assert slope.dtype == cg.float32 and slope.tolist() == [2, 2]

@@ -21,7 +21,7 @@ def jvp(func, primals, tangents, has_aux=False):
     primals : tuple
         The arguments, each a tensor or a tree of tensors.
     tangents : tuple
-        The direction, in the shape of `primals`.
+        The direction, in the shape of `primals`; cast to their dtypes, as gradients are.
     has_aux : bool, default False
 
     Returns
@@ -44,6 +44,7 @@ def jvp(func, primals, tangents, has_aux=False):
     for t in directions:
         if not isinstance(t, Tensor):
             raise TypeError(f"jvp: tangents must be tensors, got {type(t).__name__}")
+    directions = [t.astype(x.dtype, copy=False) if t.dtype.is_floating_point and x.dtype.is_floating_point else t for x, t in zip(picked.tensors, directions)]
     results, moved, out_shape, aux = push("jvp", picked, directions, has_aux)
     output, tangent = unflatten(out_shape, results), unflatten(out_shape, moved)
     return (output, tangent, aux) if has_aux else (output, tangent)

@@ -8,9 +8,9 @@ from cgrad.core.forward import scan as forward
 from cgrad.core.arguments import as_floating, as_tensor, cast, one_axis, whole_number
 from cgrad.ops.compare import isinf, where
 from cgrad.ops.creation import ones_like, zeros, zeros_like
-from cgrad.ops.define import LINEAR, NONDIFF, define, public
+from cgrad.ops.define import LINEAR, define, public
 from cgrad.ops.elementwise import exp
-from cgrad.ops.indexing import _gather
+from cgrad.ops.indexing import _gather, _scatter_add
 from cgrad.ops.joining import concat
 from cgrad.ops.results import Selection
 from cgrad.ops.shape import reshape
@@ -294,17 +294,19 @@ def gradient(x, *spacings, spacing=None, axis=None, edge_order=1):
 
 
 # --------------------------------------------------------------------------------------------------------------- extremes
-_running_extremes = define("running_extremes", forward=running.running_extremes, inputs=("x",), options=("axis", "largest"), kind=NONDIFF,
-                           public=False)
+def _extremes_vjp(g, shape_x, out, axis):
+    return None if g[0] is None else _scatter_add(zeros(shape_x, dtype=g[0].dtype), g[0], out[1], axis)
+
+
+_running_extremes = define("running_extremes", forward=running.running_extremes, inputs=("x",), options=("axis", "largest"), vjp=_extremes_vjp,
+                           jvp=lambda tx, out, axis: (_gather(tx, out[1], axis), None), public=False)
 
 
 def _extremes_so_far(name, x, axis, largest):
     x = as_tensor(name, x)
-    shape, axis = x.shape, one_axis(name, axis, x.ndim)
-    x = x if x.ndim else reshape(x, (1,))
-    index = _running_extremes(x, axis, largest)
-    values = _gather(x, index, axis)
-    return Selection(values, index) if shape else Selection(reshape(values, ()), reshape(index, ()))
+    axis = one_axis(name, axis, x.ndim)
+    found = _running_extremes(x if x.ndim else reshape(x, (1,)), axis, largest)
+    return Selection(*found) if x.ndim else Selection(*[reshape(part, ()) for part in found])
 
 
 @public(method=True)

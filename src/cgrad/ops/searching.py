@@ -11,7 +11,7 @@ from cgrad.ops.compare import isfinite, where
 from cgrad.ops.creation import asarray, linspace, ones, ones_like, zeros
 from cgrad.ops.define import NONDIFF, define, public
 from cgrad.ops.indexing import getitem, nonzero, scatter, scatter_add, take_along_axis
-from cgrad.ops.joining import concat
+from cgrad.ops.joining import concat, stack
 from cgrad.ops.results import Histogram, UniqueAll, UniqueCounts, UniqueInverse
 from cgrad.ops.scan import cumulative_sum
 from cgrad.ops.shape import flip, moveaxis, reshape
@@ -580,10 +580,16 @@ def bincount(x, weights=None, minlength=0):
     return scatter_add(zeros(length, dtype=weights.dtype), 0, x, weights)
 
 
-def _histogram(x, edges, weights):
+_counts = define("histogram", forward=forward.histogram, inputs=("x", "y"), kind=NONDIFF, public=False,
+                 batch=lambda x, y, size, batched: stack([_counts(x[k] if batched[0] else x, y[k] if batched[1] else y) for k in range(size)]))
+
+
+def _histogram(x, edges, weights, even):
     """Weighted counts between edges; the last interval has its upper edge, too."""
     bins = edges.shape[0] - 1
     x = reshape(x.detach(), (-1,))
+    if even and weights is None:
+        return _counts(x, edges)
     inside = (x >= edges[0]).logical_and(x <= edges[-1])
     index = where(inside, _searchsorted(edges[1:-1], x, True), bins)           # one more bin for what lies outside
     weights = ones_like(index) if weights is None else reshape(weights, (-1,))
@@ -594,11 +600,12 @@ def _equal_bins(name, x, bins, low, high):
     """Edges of `bins` intervals of one width."""
     if bins < 1:
         raise ValueError(f"{name}: needs at least one bin, got {bins}")
-    if not isfinite(asarray([low, high])).all() or low > high:
-        raise ValueError(f"{name}: the range must be finite and not reversed, got {low} to {high}")
     if low == high:
         low, high = (low - 1, high + 1) if name == "histc" else (low - 0.5, high + 0.5)
-    return linspace(low, high, bins + 1, dtype=x.dtype)
+    edges = linspace(low, high, bins + 1, dtype=x.dtype) if low < high else None
+    if edges is None or not isfinite(edges).all():
+        raise ValueError(f"{name}: the range must be finite and not reversed, got {low} to {high}")
+    return edges
 
 
 @public(method=True)
@@ -633,7 +640,7 @@ def histc(x, bins=100, min=0, max=0):
     if min == max == 0 and x.size:
         min, max = x.min().item(), x.max().item()
     edges = _equal_bins("histc", x, whole_number("histc", "bins", bins), min, max)
-    return _histogram(x, edges, None).astype(x.dtype)
+    return _histogram(x, edges, None, True).astype(x.dtype)
 
 
 @public(method=False)
@@ -684,7 +691,7 @@ def histogram(x, bins=10, range=None, *, weights=None, density=False):
         edges = as_floating("histogram", bins)
         if edges.ndim != 1 or edges.shape[0] < 2 or (edges[1:] < edges[:-1]).any():
             raise ValueError(f"histogram: the edges must be at least two numbers in order, got shape {edges.shape}")
-    counts = _histogram(x, edges, weights)
+    counts = _histogram(x, edges, weights, isinstance(bins, int))
     if density:
         counts = counts.astype(x.dtype)
         counts = counts / reduction.sum(counts) / (edges[1:] - edges[:-1])

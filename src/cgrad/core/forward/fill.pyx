@@ -4,7 +4,7 @@ Owns the filling behind ops/creation.py, which normalises arguments; sizes are c
 written through.  Ranges are computed in float64 (or exactly, in int64) and rounded once.  Holds the GIL except while filling
 large memory.  Next to read: ops/creation.py.
 """
-from libc.math cimport pow
+from libc.math cimport isfinite, pow
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, int8_t
 from libc.string cimport memcpy, memset
 
@@ -172,7 +172,7 @@ def linspace(str name, double start, double stop, Py_ssize_t n, bint endpoint, o
     cdef Tensor exact = fresh(name, (n,), FLOAT64)
     cdef double* out = <double*> exact.data
     cdef Py_ssize_t last = n - 1 if endpoint else n                  # where `stop` lies
-    cdef double step = (stop - start) / (last or 1)
+    cdef double step = (stop - start) / (last or 1) if isfinite(stop - start) else stop / (last or 1) - start / (last or 1)
     cdef double radix = 0.0 if base is None else base
     cdef bint powers = base is not None
     cdef Py_ssize_t i

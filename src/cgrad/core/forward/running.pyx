@@ -28,8 +28,8 @@ cdef inline bint takes_over(element value, element best, bint largest) noexcept 
         return value != value or (value >= best if largest else value <= best)
 
 
-cdef void extremes(const element* x, int64_t* out, Py_ssize_t outer, Py_ssize_t n, Py_ssize_t inner, bint largest) noexcept nogil:
-    """out[i] is the place of the extreme of x[0], ..., x[i], for `inner` neighbours at a time."""
+cdef void extremes(const element* x, element* values, int64_t* places, Py_ssize_t outer, Py_ssize_t n, Py_ssize_t inner, bint largest) noexcept nogil:
+    """values[i] is the extreme of x[0], ..., x[i] and places[i] where it lies, for `inner` neighbours at a time."""
     cdef Py_ssize_t _block, i, j, k
     cdef element best
     for _block in range(outer):
@@ -40,16 +40,22 @@ cdef void extremes(const element* x, int64_t* out, Py_ssize_t outer, Py_ssize_t 
                 if takes_over(x[i], best, largest):
                     k = i
                     best = x[i]
-                out[i] = k
+                places[i] = k
+                values[i] = best
         else:
             for j in range(inner):
-                out[j] = 0
+                places[j] = 0
+                values[j] = x[j]
             for i in range(1, n):
-                for j in range(inner):
-                    k = out[(i - 1) * inner + j]
-                    out[i * inner + j] = i if takes_over(x[i * inner + j], x[k * inner + j], largest) else k
+                for j in range(i * inner, (i + 1) * inner):
+                    best, k = values[j - inner], places[j - inner]
+                    if takes_over(x[j], best, largest):
+                        best, k = x[j], i
+                    values[j] = best
+                    places[j] = k
         x += n * inner
-        out += n * inner
+        values += n * inner
+        places += n * inner
 
 
 cdef inline double add_exponentials(double a, double b) noexcept nogil:
@@ -81,21 +87,22 @@ cdef void sums(const floating* x, floating* out, Py_ssize_t outer, Py_ssize_t n,
 
 
 def running_extremes(Tensor x not None, int axis, bint largest):
-    """Places of the largest (or smallest) elements so far, as int64."""
+    """The largest (or smallest) elements so far, and their places as int64."""
     cdef Py_ssize_t outer, inner, n = shape_of(x)[axis]
-    cdef Tensor out
-    x = contiguous_tensor(x if KIND[x.dtype_id] == KIND_FLOAT else cast_tensor(x, INT64))
-    out = empty_like(x, INT64)
+    cdef int dtype = x.dtype_id
+    cdef Tensor values, places
+    x = contiguous_tensor(x if KIND[dtype] == KIND_FLOAT else cast_tensor(x, INT64))
+    values, places = empty_like(x, x.dtype_id), empty_like(x, INT64)
     outer = around(x, axis, &inner)
     if x.count:
         with nogil:
             if x.dtype_id == INT64:
-                extremes(<const int64_t*>x.data, <int64_t*>out.data, outer, n, inner, largest)
+                extremes(<const int64_t*>x.data, <int64_t*>values.data, <int64_t*>places.data, outer, n, inner, largest)
             elif x.dtype_id == FLOAT32:
-                extremes(<const float*>x.data, <int64_t*>out.data, outer, n, inner, largest)
+                extremes(<const float*>x.data, <float*>values.data, <int64_t*>places.data, outer, n, inner, largest)
             else:
-                extremes(<const double*>x.data, <int64_t*>out.data, outer, n, inner, largest)
-    return out
+                extremes(<const double*>x.data, <double*>values.data, <int64_t*>places.data, outer, n, inner, largest)
+    return cast_tensor(values, dtype), places
 
 
 def logcumsumexp(Tensor x not None, int axis):

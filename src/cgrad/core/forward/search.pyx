@@ -13,6 +13,7 @@ from cgrad.kernels.table cimport FLOAT32, INT64
 import numpy as np
 
 from cgrad.core import convert
+from cgrad.core.forward import fill
 
 ctypedef fused element:
     int64_t
@@ -83,4 +84,42 @@ def isin(Tensor x not None, Tensor y not None, bint invert):
 
 def bincount(Tensor x not None, Py_ssize_t length):
     """How often each of 0, 1, ..., length - 1 occurs in a vector of such numbers."""
-    return convert.share_array(np.bincount(convert.numpy(x), minlength=length).astype(np.int64, copy=False))
+    cdef Tensor out = fill.zeros("bincount", (length,), "int64")
+    cdef int64_t* counts = <int64_t*>out.data
+    cdef const int64_t* data
+    cdef Py_ssize_t i
+    x = contiguous_tensor(cast_tensor(x, INT64))
+    data = <const int64_t*>x.data
+    with nogil:
+        for i in range(x.count):
+            if 0 <= data[i] < length:                          # the caller has made sure; memory is safe all the same
+                counts[data[i]] += 1
+    return out
+
+
+cdef void tally(const element* x, Py_ssize_t n, const element* edges, Py_ssize_t bins, int64_t* counts) noexcept nogil:
+    """Where a number falls is guessed from equal widths, and the edges as they are decide."""
+    cdef double low = edges[0], scale = bins / (<double>edges[bins] - low), guess
+    cdef Py_ssize_t i, k
+    for i in range(n):
+        if x[i] >= edges[0] and x[i] <= edges[bins]:
+            guess = (x[i] - low) * scale                       # not a number if the range is empty or overflows
+            k = 0 if not guess >= 0 else <Py_ssize_t>guess if guess < bins else bins - 1
+            while x[i] < edges[k]:
+                k -= 1
+            while k < bins - 1 and x[i] >= edges[k + 1]:
+                k += 1
+            counts[k] += 1
+
+
+def histogram(Tensor x not None, Tensor edges not None):
+    """How many elements lie between neighbours of equally distant edges; the last interval has its upper edge, too."""
+    cdef Py_ssize_t bins = edges.count - 1
+    cdef Tensor out = fill.zeros("histogram", (bins,), "int64")
+    x, edges = contiguous_tensor(x), contiguous_tensor(edges)
+    with nogil:
+        if x.dtype_id == FLOAT32:
+            tally(<const float*>x.data, x.count, <const float*>edges.data, bins, <int64_t*>out.data)
+        else:
+            tally(<const double*>x.data, x.count, <const double*>edges.data, bins, <int64_t*>out.data)
+    return out
