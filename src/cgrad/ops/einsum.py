@@ -1,7 +1,9 @@
 """Sums of products by index notation, from matrix products of two operands at a time.
 
-Everything is made of recorded operations, so derivatives of any order follow.  Next: joining.py.
+What is to be done depends on the notation and the shapes alone.  It is worked out once, on stand-ins, as a list of calls of recorded
+operations, so derivatives of any order follow.  Next: joining.py.
 """
+import functools
 import math
 import string
 
@@ -36,10 +38,56 @@ def _expand(term, ndim, where):
     return list(head) + _ELLIPSIS[:ndim - len(named)][::-1] + list(tail)
 
 
+class _Planned:
+    """A tensor to come: its shape, and its place among the operands and results of a plan."""
+
+    def __init__(self, plan, shape):
+        self.plan, self.shape, self.ndim = plan, shape, len(shape)
+        self.place = plan.count
+        plan.count += 1
+
+
+class _Plan:
+    """The calls that compute a sum of products."""
+
+    def __init__(self, shapes):
+        self.count, self.calls = 0, []
+        self.operands = [_Planned(self, shape) for shape in shapes]
+
+    def call(self, function, shape, inputs, *options):
+        self.calls.append((function, tuple([x.place for x in inputs]), options))
+        return _Planned(self, shape)
+
+    def run(self, operands):
+        values = list(operands)
+        for function, places, options in self.calls:
+            if len(places) == 1:
+                values.append(function(values[places[0]], *options))
+            else:
+                values.append(function(values[places[0]], values[places[1]]))
+        return values[-1]
+
+
+def _summed(x, axes):
+    return x.plan.call(_sum, tuple([n for k, n in enumerate(x.shape) if k not in axes]), [x], axes, False)
+
+
+def _permuted(x, axes):
+    return x if axes == tuple(range(x.ndim)) else x.plan.call(_permute, tuple([x.shape[k] for k in axes]), [x], axes)
+
+
+def _reshaped(x, shape):
+    return x if shape == x.shape else x.plan.call(_reshape, shape, [x], shape)
+
+
+def _take_diagonal(x, axes):
+    """The diagonal along the first two of the axes in a new order."""
+    along = arange(x.shape[axes[0]])
+    return _permute(x, axes)[along, along]
+
+
 def _parse(subscripts, operands):
     """(labels of each operand, labels of the result)."""
-    if not isinstance(subscripts, str):
-        raise TypeError(f"einsum: the first argument is a string such as 'ij,jk->ik', got {type(subscripts).__name__}")
     text = subscripts.replace(" ", "")
     if text.count("->") > 1 or "-" in text.replace("->", "") or ">" in text.replace("->", ""):
         raise ValueError(f"einsum: {subscripts!r} has more than one '->', or a part of one")
@@ -76,7 +124,7 @@ def _sizes(labels, operands):
             known = sizes.get(label, 1)
             if n != known and 1 not in (n, known):
                 raise ValueError(f"einsum: index {label if label in _LETTERS else '...'!r} has length {known} in one place and {n} in another; "
-                                 f"shapes are {', '.join(str(tuple(x.shape)) for x in operands)}")
+                                 f"shapes are {', '.join(str(x.shape) for x in operands)}")
             sizes[label] = n if known == 1 else known
     return sizes
 
@@ -90,12 +138,11 @@ def _diagonals(x, term):
             second = term.index(label, first + 1)
             rest = [k for k in range(x.ndim) if k not in (first, second)]
             if x.shape[first] != x.shape[second]:      # one of them has length 1
-                x, gone = x, first if x.shape[first] == 1 else second
-                x = _sum(x, (gone,), False)
+                gone = first if x.shape[first] == 1 else second
+                x = _summed(x, (gone,))
                 del term[gone]
                 continue
-            along = arange(x.shape[first])
-            x = _permute(x, (first, second, *rest))[along, along]
+            x = x.plan.call(_take_diagonal, tuple([x.shape[k] for k in (first, *rest)]), [x], (first, second, *rest))
             term = [label] + [term[k] for k in rest]
     return x, term
 
@@ -104,12 +151,12 @@ def _drop(x, term, keep, sizes):
     """`x` summed over the labels nobody needs any more, and without axes that stretch."""
     gone = tuple([k for k, label in enumerate(term) if label not in keep or x.shape[k] == 1 != sizes[label]])
     if gone:
-        x = _sum(x, gone, False)
+        x = _summed(x, gone)
     return x, [label for k, label in enumerate(term) if k not in gone]
 
 
 def _arrange(x, term, order, shape):
-    return _reshape(_permute(x, tuple([term.index(label) for label in order])), shape)
+    return _reshaped(_permuted(x, tuple([term.index(label) for label in order])), shape)
 
 
 def _contract(x, x_term, y, y_term, keep, sizes):
@@ -123,9 +170,10 @@ def _contract(x, x_term, y, y_term, keep, sizes):
     x_shape, y_shape = (m, k), (k, n)
     if batch:
         x_shape, y_shape = (b, m, k), (b, k, n)
-    product = _matmul(_arrange(x, x_term, batch + rows + summed, x_shape), _arrange(y, y_term, batch + summed + columns, y_shape))
+    x, y = _arrange(x, x_term, batch + rows + summed, x_shape), _arrange(y, y_term, batch + summed + columns, y_shape)
+    product = x.plan.call(_matmul, (b, m, n) if batch else (m, n), [x, y])
     term = batch + rows + columns
-    return _reshape(product, tuple([sizes[s] for s in term])), term
+    return _reshaped(product, tuple([sizes[s] for s in term])), term
 
 
 def _order(labels, operands, result):
@@ -134,7 +182,7 @@ def _order(labels, operands, result):
         return [tuple(range(len(operands)))] if len(operands) == 2 else []
     names = {label: _LETTERS[k] for k, label in enumerate(dict.fromkeys(s for term in labels for s in term))}
     text = ",".join("".join(names[s] for s in term) for term in labels) + "->" + "".join(names[s] for s in result)
-    shapes = [np.broadcast_to(np.empty((), np.bool_), tuple(x.shape)) for x in operands]
+    shapes = [np.broadcast_to(np.empty((), np.bool_), x.shape) for x in operands]
     steps = []
     left = len(operands)
     for step in np.einsum_path(text, *shapes, optimize="greedy")[0][1:]:
@@ -186,9 +234,18 @@ def einsum(subscripts, *operands):
     if not operands:
         raise ValueError("einsum: needs at least one operand")
     operands = [as_tensor("einsum", x) for x in operands]
-    labels, result = _parse(subscripts, operands)
-    sizes = _sizes(labels, operands)
-    pending = [_diagonals(x, term) for x, term in zip(operands, labels)]
+    if not isinstance(subscripts, str):
+        raise TypeError(f"einsum: the first argument is a string such as 'ij,jk->ik', got {type(subscripts).__name__}")
+    return _plan(subscripts, tuple([tuple(x.shape) for x in operands])).run(operands)
+
+
+@functools.lru_cache(maxsize=1024)
+def _plan(subscripts, shapes):
+    """The calls for operands of these shapes; working them out takes 20 µs and more."""
+    plan = _Plan(shapes)
+    labels, result = _parse(subscripts, plan.operands)
+    sizes = _sizes(labels, plan.operands)
+    pending = [_diagonals(x, term) for x, term in zip(plan.operands, labels)]
     for i, j in _order([term for _, term in pending], [x for x, _ in pending], result):
         y, y_term = pending.pop(j)
         x, x_term = pending.pop(i)
@@ -196,4 +253,7 @@ def einsum(subscripts, *operands):
         pending.append(_contract(x, x_term, y, y_term, keep, sizes))
     x, term = _drop(*pending[0], set(result), {label: sizes[label] for label in pending[0][1]})
     # A label of the result that is gone had length 1 everywhere but in operands that were stretched away: none can be.
-    return _permute(x, tuple([term.index(label) for label in result]))
+    x = _permuted(x, tuple([term.index(label) for label in result]))
+    if not plan.calls:                    # nothing to do: a view, as a permutation would be
+        plan.call(_permute, x.shape, [x], tuple(range(x.ndim)))
+    return plan

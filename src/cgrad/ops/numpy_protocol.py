@@ -13,6 +13,7 @@ import numpy as np
 
 from cgrad.core.apply import set_ufunc
 from cgrad.core.arguments import as_tensor
+from cgrad.core.dtype import DType
 from cgrad.core.tensor import Tensor
 from cgrad.ops import aliases
 from cgrad.ops.define import PUBLIC
@@ -103,7 +104,7 @@ def _loop_options(name, function, operands, out=None, where=True, dtype=None, ca
     if casting != "same_kind":
         raise TypeError(f"numpy.{name}: casting={casting!r} is not taken for tensors; convert them with astype")
     if dtype is not None:
-        operands = [as_tensor(name, v).astype(dtype) for v in operands]
+        operands = [as_tensor(name, v).astype(_dtype(dtype)) for v in operands]
     result = function(*operands)
     if where is not True:
         if out is None or out[0] is None:
@@ -116,7 +117,7 @@ def _fold_options(name, function, x, axis=0, dtype=None, out=None, keepdims=Fals
     """The same for a reduction or accumulation."""
     x = as_tensor(name, x)
     options = {"axis": axis} | ({"keepdims": True} if keepdims else {})
-    result = _partly(name, function.__name__, function, [x if dtype is None else x.astype(dtype)], options, where,
+    result = _partly(name, function.__name__, function, [x if dtype is None else x.astype(_dtype(dtype))], options, where,
                      None if initial is np._NoValue else initial)
     return getattr(result, "values", result), out          # of a running extreme, the places are left out
 
@@ -144,8 +145,9 @@ def write(name, result, out):
 # -------------------------------------------------------------------------------------------------------------- functions
 def array_function(x, function, types, args, kwargs):
     """`Tensor.__array_function__`: any other function of NumPy, called with a tensor somewhere among its arguments."""
-    if not all(issubclass(t, (Tensor, np.ndarray)) for t in types):
-        return NotImplemented
+    for kind in types:
+        if not issubclass(kind, (Tensor, np.ndarray)):
+            return NotImplemented
     ours = _functions.get(function)
     if ours is None:
         ours = _functions[function] = _function(function)
@@ -168,8 +170,10 @@ def _function(function):
     if ours is None:
         raise TypeError(f"numpy.{name}: cgrad has no such function of tensors; compute it with others, or outside the graph on np.asarray(t)")
     parameters = inspect.signature(function).parameters.values()
-    return functools.partial(_translated, name, ours, [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD or p.kind is p.POSITIONAL_ONLY],
-                             {p.name: p.default for p in parameters if p.default is not p.empty}, _keywords(ours))
+    positions = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD or p.kind is p.POSITIONAL_ONLY]
+    defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
+    first = next((k for k, key in enumerate(positions) if key in defaults), len(positions)) if positions else sys.maxsize     # all are operands
+    return functools.partial(_translated, name, ours, positions, defaults, _keywords(ours), first)
 
 
 def adapters():
@@ -198,19 +202,22 @@ def _keywords(ours):
     return names
 
 
-def _translated(name, ours, positions, defaults, keywords, *args, **kwargs):
-    """Call `ours` with the arguments of a NumPy call, which NumPy has checked: operands by position, what differs from its default by name."""
-    operands, options = list(args), kwargs
-    count = next((k for k, key in enumerate(positions[:len(args)]) if key in defaults), len(args))
-    if positions and count < len(args):
-        operands, options = operands[:count], {**dict(zip(positions[count:], args[count:])), **kwargs}
-    elif count < len(positions) and positions[count] not in defaults:
-        options = dict(kwargs)
-        operands += [options.pop(key) for key in positions[count:] if key not in defaults]
+def _translated(name, ours, positions, defaults, keywords, first, *args, **kwargs):
+    """Call `ours` with the arguments of a NumPy call, which NumPy has checked: operands by position, what differs from its default by name.
+
+    `first` is the first position that has a default.
+    """
+    if len(args) > first:
+        kwargs = {**dict(zip(positions[first:], args[first:])), **kwargs}
+        args = args[:first]
+    elif len(args) < first <= len(positions):                  # operands by name
+        args += tuple([kwargs.pop(key) for key in positions[len(args):first]])
+    if not kwargs:
+        return ours(*args)
     out = initial = None
     where = True
     taken = {}
-    for key, value in options.items():
+    for key, value in kwargs.items():
         default = defaults.get(key, inspect.Parameter.empty)
         if key == "out":
             out = value
@@ -223,11 +230,16 @@ def _translated(name, ours, positions, defaults, keywords, *args, **kwargs):
         elif key in HARMLESS.get(name, ()):
             continue
         elif key in keywords:
-            taken[keywords[key]] = value
+            taken[keywords[key]] = _dtype(value) if key == "dtype" else value
         else:
             raise TypeError(f"numpy.{name}: {key}= is not taken for tensors; cgrad's function takes {', '.join(dict.fromkeys(keywords.values()))}")
-    result = _partly(name, name, ours, operands, taken, where, initial)
+    result = _partly(name, name, ours, args, taken, where, initial)
     return result if out is None else write(name, result, out)
+
+
+def _dtype(dtype):
+    """A dtype as NumPy lets one be named ("f4", int, ...)."""
+    return dtype if dtype is None or isinstance(dtype, DType) else np.dtype(dtype)
 
 
 def _partly(name, kind, ours, operands, options, where, initial):
