@@ -11,6 +11,9 @@ cdef void run_class_gradients(int dtype, Py_ssize_t rows, Py_ssize_t n, const ch
                               const int64_t* target, const char* w, double smoothing, int64_t ignored, const char* state,
                               char* dx) noexcept nogil
 
+cdef enum:
+    CTC_ROWS = 8
+
 # Log-probabilities x (times, samples, classes) of sequences, and the labels of each sample, target (samples, width).
 cdef struct CtcPlan:
     int dtype                          # FLOAT32 or FLOAT64: that of x, loss, g and dx
@@ -20,11 +23,11 @@ cdef struct CtcPlan:
     const int64_t* input_lengths       # how much of x and of target counts for each sample
     const int64_t* target_lengths
     int64_t blank
-    double* alpha                      # (samples, times, 2 * width + 1), written by run_ctc, read by run_ctc_gradient
+    double* alpha                      # (samples, times, 2 * width + 3), written by run_ctc, read by run_ctc_gradient
     char* loss                         # (samples,), the same
     const char* g                      # gradient of sample i at g[i * g_step]
     Py_ssize_t g_step
-    double* beta                       # (samples, 2, 2 * width + 1), scratch
+    double* scratch                    # (samples, CTC_ROWS, 2 * width + 3)
     char* dx                           # holds exp(x), and is written over with the gradient
 
 cdef void run_ctc(CtcPlan* plan) noexcept nogil

@@ -5,12 +5,13 @@ Nothing takes the GIL.  Each row or sequence is computed by one thread: the bits
 
 Read next: loss.pxi.
 """
-from libc.math cimport INFINITY, NAN, exp, log
+from libc.float cimport DBL_MAX
+from libc.math cimport INFINITY, NAN, exp, log1p
 from libc.stdint cimport int64_t
 
-from cgrad.kernels.dispatch cimport kernel_table
+from cgrad.kernels.dispatch cimport elementwise_kernel, kernel_table
 from cgrad.kernels.parallel cimport parallel_for
-from cgrad.kernels.table cimport DTypeId, class_gradients_t, class_losses_t
+from cgrad.kernels.table cimport DTypeId, class_gradients_t, class_losses_t, loop_t
 
 cdef enum:
     CHUNK = 4096           # elements a thread takes at a time, at least
@@ -74,108 +75,156 @@ cdef void run_class_gradients(int dtype, Py_ssize_t rows, Py_ssize_t n, const ch
 # ------------------------------------------------------------------------------------- connectionist temporal classification
 # The labels of a sample with blanks between and around them, l[0 .. 2 * length], are passed through in order, one place or two a time
 # step, two only where no blank is needed between.  alpha[t, s] is the log-probability of all ways to be at s after step t (with x[t]
-# counted), beta[t, s] that of all ways on from there (likewise); Graves et al., "Connectionist temporal classification", 2006.
+# counted), beta[t, s] that of all ways on from there (likewise); Graves et al., "Connectionist temporal classification", 2006.  beta
+# runs over the labels and the times from their ends, which makes it the same recursion.  Each row has two places in front that nothing
+# can come from.
+
+cdef loop_t exponentials = elementwise_kernel("exp").loops[<int> DTypeId.FLOAT64]
+cdef loop_t logarithms = elementwise_kernel("log").loops[<int> DTypeId.FLOAT64]
+
 
 cdef inline double value(int dtype, const char* data, Py_ssize_t i) noexcept nogil:
     return (<const float*> data)[i] if dtype == DTypeId.FLOAT32 else (<const double*> data)[i]
 
 
-cdef inline int64_t label(const CtcPlan* plan, const int64_t* target, Py_ssize_t s) noexcept nogil:
-    return target[s // 2] if s % 2 else plan.blank
+cdef inline void store(int dtype, char* data, Py_ssize_t i, double number) noexcept nogil:
+    if dtype == DTypeId.FLOAT32:
+        (<float*> data)[i] = <float> number
+    else:
+        (<double*> data)[i] = number
 
 
-cdef inline bint may_skip(const int64_t* target, Py_ssize_t s) noexcept nogil:
-    """Whether a step may lead from s - 2 to s: past a blank, between two different labels."""
-    return s % 2 and s >= 3 and target[s // 2] != target[s // 2 - 1]
+cdef inline double larger(double a, double b) noexcept nogil:
+    return a if a > b else b
 
 
-cdef inline double log_sum(double a, double b, double c) noexcept nogil:
-    cdef double swap
-    if b > a:
-        swap, a, b = a, b, a
-    if c > a:
-        swap, a, c = a, c, a
-    if a == -INFINITY or a != a:
-        return a
-    return a + log(1.0 + exp(b - a) + exp(c - a))
+cdef void in_place(loop_t loop, double* x, Py_ssize_t n) noexcept nogil:
+    cdef char* data[2]
+    cdef Py_ssize_t strides[2]
+    data[0] = data[1] = <char*> x
+    strides[0] = strides[1] = 1
+    loop(data, strides, n)
+
+
+cdef void read_labels(const int64_t* target, Py_ssize_t n, int64_t blank, bint reverse, int64_t* labels, double* skip) noexcept nogil:
+    """The class at each of n places, and what it costs to come there from two places before: nothing between different labels."""
+    cdef Py_ssize_t s, k
+    for s in range(n):
+        k = n - 1 - s if reverse else s
+        labels[s] = target[k // 2] if k % 2 else blank
+        skip[s] = 0.0 if k % 2 and s >= 3 and labels[s] != labels[s - 2] else -INFINITY
+
+
+cdef void step(const double* before, const double* skip, const double* own, Py_ssize_t n, double* work, double* after) noexcept nogil:
+    """after[s] = own[s] + log(exp(before[s]) + exp(before[s - 1]) + exp(before[s - 2] + skip[s])); work holds 3 n numbers."""
+    cdef Py_ssize_t s
+    cdef double largest
+    for s in range(n):
+        largest = larger(larger(larger(before[s], before[s - 1]), before[s - 2] + skip[s]), -DBL_MAX)
+        work[s] = before[s] - largest
+        work[n + s] = before[s - 1] - largest
+        work[2 * n + s] = before[s - 2] + skip[s] - largest
+        after[s] = largest + own[s]
+    in_place(exponentials, work, 3 * n)
+    for s in range(n):
+        work[s] += work[n + s] + work[2 * n + s]
+    in_place(logarithms, work, n)
+    for s in range(n):
+        after[s] += work[s]
+
+
+cdef void first_step(const double* own, Py_ssize_t n, double* after) noexcept nogil:
+    cdef Py_ssize_t s
+    for s in range(n):
+        after[s] = own[s] if s < 2 else -INFINITY
+
+
+cdef double ways(const double* row, Py_ssize_t n) noexcept nogil:
+    """The logarithm of all ways that end at one of the last two places."""
+    cdef double a = row[n - 1], b = row[n - 2] if n > 1 else -INFINITY
+    return a if b == -INFINITY else b + log1p(exp(a - b)) if b > a else a + log1p(exp(b - a))
+
+
+cdef void read_own(const CtcPlan* plan, Py_ssize_t t, Py_ssize_t i, const int64_t* labels, Py_ssize_t n, double* own) noexcept nogil:
+    cdef Py_ssize_t s, row = (t * plan.samples + i) * plan.classes
+    for s in range(n):
+        own[s] = value(plan.dtype, plan.x, row + labels[s])
 
 
 cdef void ctc_samples(void* context, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
     cdef const CtcPlan* plan = <const CtcPlan*> context
-    cdef Py_ssize_t i, t, s, row, width = 2 * plan.width + 1, states, steps
-    cdef const int64_t* target
+    cdef Py_ssize_t i, t, n, width = 2 * plan.width + 3
+    cdef int64_t* labels
+    cdef double* skip
+    cdef double* own
     cdef double* alpha
-    cdef double* before
     cdef double loss
     for i in range(start, stop):
-        target, states, steps = plan.target + i * plan.width, 2 * plan.target_lengths[i] + 1, plan.input_lengths[i]
-        loss = INFINITY if states > 1 else 0.0
-        for t in range(steps):
-            row = (t * plan.samples + i) * plan.classes
+        n = 2 * plan.target_lengths[i] + 1
+        labels = <int64_t*> (plan.scratch + i * CTC_ROWS * width)
+        skip, own = <double*> labels + width, <double*> labels + 2 * width
+        read_labels(plan.target + i * plan.width, n, plan.blank, False, labels, skip)
+        loss = INFINITY if n > 1 else 0.0
+        for t in range(plan.input_lengths[i]):
             alpha = plan.alpha + (i * plan.times + t) * width
-            before = alpha - width
-            for s in range(states):
-                if t == 0:
-                    alpha[s] = 0.0 if s < 2 else -INFINITY
-                else:
-                    alpha[s] = log_sum(before[s], before[s - 1] if s else -INFINITY, before[s - 2] if may_skip(target, s) else -INFINITY)
-                alpha[s] += value(plan.dtype, plan.x, row + label(plan, target, s))
-            if t == steps - 1:
-                loss = -log_sum(alpha[states - 1], alpha[states - 2] if states > 1 else -INFINITY, -INFINITY)
-        if plan.dtype == DTypeId.FLOAT32:
-            (<float*> plan.loss)[i] = <float> loss
-        else:
-            (<double*> plan.loss)[i] = loss
+            alpha[0] = alpha[1] = -INFINITY
+            alpha += 2
+            read_own(plan, t, i, labels, n, own)
+            if t == 0:
+                first_step(own, n, alpha)
+            else:
+                step(alpha - width, skip, own, n, own + width, alpha)
+            loss = -ways(alpha, n)
+        store(plan.dtype, plan.loss, i, loss)
 
 
 cdef void ctc_gradients(void* context, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
     cdef const CtcPlan* plan = <const CtcPlan*> context
-    cdef Py_ssize_t i, t, s, c, row, width = 2 * plan.width + 1, states, steps
-    cdef const int64_t* target
-    cdef const double* alpha
+    cdef Py_ssize_t i, t, s, c, row, n, steps, width = 2 * plan.width + 3
+    cdef int64_t* labels
+    cdef double* skip
+    cdef double* own
+    cdef double* work
     cdef double* beta
     cdef double* after
-    cdef double g, loss, x, share
+    cdef const double* alpha
+    cdef double g, loss
     for i in range(start, stop):
-        target, states, steps = plan.target + i * plan.width, 2 * plan.target_lengths[i] + 1, plan.input_lengths[i]
+        n, steps = 2 * plan.target_lengths[i] + 1, plan.input_lengths[i]
+        labels = <int64_t*> (plan.scratch + i * CTC_ROWS * width)
+        skip, own, work = <double*> labels + width, <double*> labels + 2 * width, <double*> labels + 3 * width
+        read_labels(plan.target + i * plan.width, n, plan.blank, True, labels, skip)
         g = value(plan.dtype, plan.g, i * plan.g_step)
-        loss = value(plan.dtype, plan.loss, i)
-        if steps:                      # again in full precision
-            alpha = plan.alpha + (i * plan.times + steps - 1) * width
-            loss = -log_sum(alpha[states - 1], alpha[states - 2] if states > 1 else -INFINITY, -INFINITY)
+        loss = -ways(plan.alpha + (i * plan.times + steps - 1) * width + 2, n) if steps else value(plan.dtype, plan.loss, i)
         if loss == INFINITY and g != 0:
             g = NAN
         for t in range(plan.times - 1, -1, -1):
             row = (t * plan.samples + i) * plan.classes
-            for c in range(row, row + plan.classes):
-                share = value(plan.dtype, plan.dx, c) * g if t < steps and g != 0 else 0.0
-                if plan.dtype == DTypeId.FLOAT32:
-                    (<float*> plan.dx)[c] = <float> share
-                else:
-                    (<double*> plan.dx)[c] = share
-            if t >= steps or g == 0:   # a loss that does not count may be infinite
+            if t >= steps or g == 0:             # a loss that does not count may be infinite
+                for c in range(row, row + plan.classes):
+                    store(plan.dtype, plan.dx, c, 0.0)
                 continue
-            alpha = plan.alpha + (i * plan.times + t) * width
-            beta = plan.beta + (2 * i + t % 2) * width
-            after = plan.beta + (2 * i + (t + 1) % 2) * width
-            for s in range(states):
-                x = value(plan.dtype, plan.x, row + label(plan, target, s))
-                if t == steps - 1:
-                    beta[s] = 0.0 if s + 2 >= states else -INFINITY
-                else:
-                    beta[s] = log_sum(after[s], after[s + 1] if s + 1 < states else -INFINITY,
-                                      after[s + 2] if s + 2 < states and may_skip(target, s + 2) else -INFINITY)
-                beta[s] += x
-                share = exp(alpha[s] + beta[s] - x + loss) if x > -INFINITY else 0.0
-                c = row + label(plan, target, s)
-                if plan.dtype == DTypeId.FLOAT32:
-                    (<float*> plan.dx)[c] -= <float> (share * g)
-                else:
-                    (<double*> plan.dx)[c] -= share * g
+            for c in range(row, row + plan.classes):
+                store(plan.dtype, plan.dx, c, value(plan.dtype, plan.dx, c) * g)
+            beta, after = work + (3 + t % 2) * width, work + (3 + (t + 1) % 2) * width + 2
+            beta[0] = beta[1] = -INFINITY
+            beta += 2
+            read_own(plan, t, i, labels, n, own)
+            if t == steps - 1:
+                first_step(own, n, beta)
+            else:
+                step(after, skip, own, n, work, beta)
+            alpha = plan.alpha + (i * plan.times + t) * width + 2 + n - 1
+            for s in range(n):
+                work[s] = alpha[-s] + beta[s] - own[s] + loss if own[s] > -INFINITY else -INFINITY
+            in_place(exponentials, work, n)
+            for s in range(n):
+                c = row + labels[s]
+                store(plan.dtype, plan.dx, c, value(plan.dtype, plan.dx, c) - work[s] * g)
 
 
 cdef double ctc_cost(const CtcPlan* plan) noexcept nogil:
-    return 30.0 * plan.times * plan.samples * (2 * plan.width + 1)       # two exponentials and a logarithm for each place
+    return 20.0 * plan.times * plan.samples * (2 * plan.width + 1)       # three exponentials and a logarithm for each place
 
 
 cdef void run_ctc(CtcPlan* plan) noexcept nogil:

@@ -7,7 +7,7 @@ from libc.stdint cimport int64_t
 
 from cgrad.core.dtype cimport dtype_object
 from cgrad.core.tensor cimport Tensor, cast_tensor, contiguous_tensor, empty_like, empty_tensor, shape_of, shape_text, strides_of
-from cgrad.kernels.loss cimport CtcPlan, run_class_gradients, run_class_losses, run_ctc, run_ctc_gradient
+from cgrad.kernels.loss cimport CTC_ROWS, CtcPlan, run_class_gradients, run_class_losses, run_ctc, run_ctc_gradient
 from cgrad.kernels.table cimport FLOAT32, FLOAT64, INT64, UINT8
 
 cdef enum:
@@ -155,13 +155,15 @@ def ctc_loss(Tensor x not None, Tensor target not None, tuple input_lengths not 
     """(loss of each sample, what backward needs)."""
     cdef CtcPlan plan
     cdef Py_ssize_t[3] shape
-    cdef Tensor inputs = int_row(input_lengths), labels = int_row(target_lengths), losses, alpha
+    cdef Tensor inputs = int_row(input_lengths), labels = int_row(target_lengths), losses, alpha, scratch
     x, target = contiguous_tensor(x), contiguous_tensor(cast_tensor(target, INT64))
     fill_plan(&plan, x, target, inputs, labels, blank)
     check_plan(&plan)
-    shape[0], shape[1], shape[2] = plan.samples, plan.times, 2 * plan.width + 1
+    shape[0], shape[1], shape[2] = plan.samples, plan.times, 2 * plan.width + 3
     losses, alpha = empty_tensor(x.dtype_id, 1, shape), empty_tensor(FLOAT64, 3, shape)
-    plan.loss, plan.alpha = losses.data, <double*> alpha.data
+    shape[1] = CTC_ROWS
+    scratch = empty_tensor(FLOAT64, 3, shape)
+    plan.loss, plan.alpha, plan.scratch = losses.data, <double*> alpha.data, <double*> scratch.data
     with nogil:
         run_ctc(&plan)
     return losses, alpha
@@ -172,13 +174,13 @@ def ctc_gradient(Tensor dx not None, Tensor g not None, Tensor x not None, Tenso
     """The gradient of x, written over dx = exp(x)."""
     cdef CtcPlan plan
     cdef Py_ssize_t[3] shape
-    cdef Tensor inputs = int_row(input_lengths), labels = int_row(target_lengths), beta
+    cdef Tensor inputs = int_row(input_lengths), labels = int_row(target_lengths), scratch
     x, target, dx = contiguous_tensor(x), contiguous_tensor(cast_tensor(target, INT64)), contiguous_tensor(dx)
     fill_plan(&plan, x, target, inputs, labels, blank)
     check_plan(&plan)
-    shape[0], shape[1], shape[2] = plan.samples, 2, 2 * plan.width + 1
-    beta = empty_tensor(FLOAT64, 3, shape)
-    plan.loss, plan.alpha, plan.beta = losses.data, <double*> alpha.data, <double*> beta.data
+    shape[0], shape[1], shape[2] = plan.samples, CTC_ROWS, 2 * plan.width + 3
+    scratch = empty_tensor(FLOAT64, 3, shape)
+    plan.loss, plan.alpha, plan.scratch = losses.data, <double*> alpha.data, <double*> scratch.data
     plan.g, plan.g_step, plan.dx = g.data, strides_of(g)[0], dx.data
     with nogil:
         run_ctc_gradient(&plan)
