@@ -107,6 +107,15 @@ def test_points_at_infinity_and_nowhere():
     assert F.grid_sample(x, cg.tensor([[[[-1.0, 0.0], [-2.0, 0.0]]]]), align_corners=False).tolist() == [[[[0.5, 0.0]]]]
 
 
+@pytest.mark.parametrize(("padding", "want"), [("zeros", [10.0, 10.0, -20.0]), ("border", [0.0, 10.0, 0.0]), ("reflection", [0.0, 10.0, 0.0])])
+def test_slopes_at_kinks(padding, want):
+    """At an element the slope to the right of it; 0 at the border where that moves points."""
+    x = cg.tensor([[[[0.0, 10.0, 20.0]]]])
+    grid = cg.tensor([[[[-1.0, 0.0], [0.0, 0.0], [1.0, 0.0]]]], requires_grad=True)
+    F.grid_sample(x, grid, padding_mode=padding, align_corners=True).sum().backward()
+    np.testing.assert_array_equal(grid.grad.numpy()[0, 0, :, 0], want)
+
+
 def test_layouts_of_images_and_grids():
     x, grid = drawn(2, 3, 4, 5), drawn(2, 4, 3, 2, seed=2)
     want = F.grid_sample(cg.tensor(x), cg.tensor(grid)).numpy()

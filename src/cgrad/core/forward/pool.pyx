@@ -69,9 +69,8 @@ def even_windows(str name, Tensor x not None, int n_axes, kernel_size, stride, p
     for k in range(n_axes):
         if kernels[k] < 1 or strides[k] < 1 or dilations[k] < 1:
             raise ValueError(f"{name}: kernel_size, stride and dilation must be at least 1, got {kernel_size}, {stride} and {dilation}")
-        if not 0 <= 2 * paddings[k] <= (kernels[k] - 1) * dilations[k] + 1:
-            raise ValueError(f"{name}: padding must lie between 0 and half of the window, got padding {padding} for kernel_size {kernel_size} with "
-                             f"dilation {dilation}")
+        if not 0 <= 2 * paddings[k] <= kernels[k]:
+            raise ValueError(f"{name}: padding must lie between 0 and half of the kernel, got padding {padding} for kernel_size {kernel_size}")
     spatial(name, x, n_axes, True)
     for k in range(n_axes):
         n = shape_of(x)[x.rank - n_axes + k]
@@ -92,12 +91,12 @@ def adaptive_windows(str name, Tensor x not None, int n_axes, output_size):
     cdef Py_ssize_t n, n_out, kernel
     cdef list found = []
     cdef int k
-    cdef bint several = isinstance(output_size, (tuple, list))
+    cdef tuple given = tuple(output_size) if isinstance(output_size, (tuple, list)) else (output_size,)
     spatial(name, x, n_axes, False)
-    integers(name, "output_size", [-1 if m is None else m if m >= 0 else -2 for m in (output_size if several else (output_size,))], n_axes, sizes)
+    integers(name, "output_size", tuple([0 if m is None else m for m in given]), n_axes, sizes)
     for k in range(n_axes):
         n = shape_of(x)[x.rank - n_axes + k]
-        n_out = n if sizes[k] == -1 else sizes[k]
+        n_out = n if given[k if len(given) > 1 else 0] is None else sizes[k]
         if n_out < 0:
             raise ValueError(f"{name}: output_size must not be negative, got {output_size}")
         kernel = n // n_out if n_out and n % n_out == 0 else 0

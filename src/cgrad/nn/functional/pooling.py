@@ -45,7 +45,7 @@ def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
     stride : int or (int, int), optional
         From one window to the next; `kernel_size` if not given.
     padding : int or (int, int)
-        Elements before and after each axis, as if they were minus infinity; at most half of the window.
+        Elements before and after each axis, as if they were minus infinity; at most half of the kernel.
     dilation : int or (int, int)
         From one element of a window to the next.
     ceil_mode : bool
@@ -176,7 +176,7 @@ def avg_pool2d(input, kernel_size, stride=None, padding=0, ceil_mode=False, coun
     stride : int or (int, int), optional
         From one window to the next; `kernel_size` if not given.
     padding : int or (int, int)
-        Zeros before and after each axis; at most half of the window.
+        Zeros before and after each axis; at most half of the kernel.
     ceil_mode : bool
         Whether a last window that reaches out of the padded axis counts; it has to start inside or in the padding before.
     count_include_pad : bool

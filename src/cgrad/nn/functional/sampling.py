@@ -17,7 +17,8 @@ def _reflected(x, low, high):
     span = high - low
     if span == 0:
         return x * 0
-    x = cg.abs(x - low)
+    x = x - low
+    x = cg.where(x < 0, -x, x)                  # not abs, whose slope at 0 is 0
     flips = cg.floor(x / span)
     rest = x - flips * span
     return cg.where(flips % 2 == 0, rest, span - rest) + low
@@ -27,7 +28,7 @@ def _inside(x, n, padding_mode, align_corners):
     """Coordinates of an axis of n elements brought into [0, n - 1], unless padding is zeros."""
     if padding_mode == "reflection":
         x = _reflected(x, 0.0, n - 1.0) if align_corners else _reflected(x, -0.5, n - 0.5)
-    return x if padding_mode == "zeros" else cg.clip(x, 0.0, n - 1.0)
+    return x if padding_mode == "zeros" else cg.where(x <= 0, 0.0, cg.where(x >= n - 1, n - 1.0, x))         # clip has a slope at its bounds
 
 
 def _places(x, n):
@@ -51,7 +52,7 @@ def _cubic_weights(t):
 
 def _axis_taps(x, n, mode, padding_mode, align_corners):
     """For one axis: (place, inside, weight) of each element that a point reads."""
-    x = (x + 1) * (0.5 * (n - 1)) if align_corners else ((x + 1) * n - 1) * 0.5
+    x = (x + 1) * (0.5 * (n - 1)) if align_corners else (x + 1) * (0.5 * n) - 0.5
     if mode == "bicubic":                       # each of the four elements is padded, not the point
         x = cg.clip(x, -4.0 - n, 2.0 * n + 4.0) if padding_mode != "reflection" else x
         start = cg.floor(x.detach())
@@ -98,7 +99,7 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
     -----
     The nearest element is that of the coordinate rounded, halves to even.  Gradient: `input` gets ``g`` times the weights with which its
     elements were read; `grid` the slope between the elements around the point: of those to the right where it lies on one, 0 where it was
-    moved to the border, and 0 in the mode "nearest".  A coordinate that is NaN gives NaN, but in the mode "nearest" 0 or an element.
+    moved to the border or lies on it, and 0 in the mode "nearest".  A coordinate that is NaN gives NaN, but in the mode "nearest" 0 or an element.
 
     Examples
     --------
