@@ -7,6 +7,7 @@ Examples
 >>> cg.autograd.grad((x ** 2).sum(), x)
 (tensor([2., 4.]),)
 """
+from cgrad.autograd.anomaly import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
 from cgrad.autograd.checkpoint import checkpoint
 from cgrad.autograd.grad import backward, grad
 from cgrad.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
@@ -15,7 +16,6 @@ from cgrad.autograd.mode import enable_grad, is_grad_enabled, no_grad, set_grad_
 from cgrad.ops.function import Function, once_differentiable
 
 __all__ = [
-    "Function", "GradcheckError", "backward", "checkpoint", "enable_grad", "grad", "gradcheck", "gradgradcheck", "is_grad_enabled", "no_grad",
-    "once_differentiable", "set_grad_enabled",
+    "Function", "GradcheckError", "backward", "checkpoint", "detect_anomaly", "enable_grad", "grad", "gradcheck", "gradgradcheck",
+    "is_anomaly_enabled", "is_grad_enabled", "no_grad", "once_differentiable", "set_detect_anomaly", "set_grad_enabled",
 ]
-

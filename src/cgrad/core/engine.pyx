@@ -37,10 +37,16 @@ from cgrad.kernels.table cimport MAX_DIMS
 cdef object add_function = None          # the ops layer's add, cast and sum_to, for derivatives of derivatives
 cdef object cast_function = None
 cdef object sum_to_function = None
-cdef object ones_like_function = None
 cdef Primitive add_primitive = None
 cdef int SUM = reduce_id("sum")
 cdef object ZERO = 0.0
+cdef object watcher = None               # while anomalies are looked for: watcher(node, input number, gradient)
+
+
+def set_gradient_watcher(function):
+    """Tell what is called with each gradient that a rule gives, before it is passed on; None: nothing."""
+    global watcher
+    watcher = function
 
 
 def set_engine_functions(add, cast, sum_to):
@@ -321,6 +327,8 @@ cdef object fit(Run run, Node node, int i, object value, object edge, int output
             g = cast_function(g, dtype_object(dtype))
         else:
             g = cast_tensor(g, dtype)
+    if watcher is not None:
+        watcher(node, i, g)
     return g
 
 

@@ -17,6 +17,14 @@ from cgrad.core.tensor cimport (
 )
 from cgrad.kernels.table cimport FLOAT64
 
+cdef object watcher = None         # while anomalies are looked for: watcher(node, inputs, results)
+
+
+def set_record_watcher(function):
+    """Tell what is called with each node that is made, its inputs and its results; None: nothing."""
+    global watcher
+    watcher = function
+
 
 cdef Node record(Primitive p, PyObject** inputs, int n, Tensor out, tuple options):
     """The node of a call whose inputs include a tracked one.  `out` may be None if there are several results."""
@@ -63,6 +71,8 @@ cdef Node record(Primitive p, PyObject** inputs, int n, Tensor out, tuple option
         out.flags |= REQUIRES_GRAD
         if is_tracked(node):
             track(out)
+        if watcher is not None:
+            watcher(node, [<object>inputs[i] for i in range(n)], (out,))
     return node
 
 
@@ -169,6 +179,8 @@ cdef object attach(Primitive p, PyObject** inputs, int n, tuple args, int n_opti
     node = record(p, inputs, n, out, args[len(args) - n_options:] if n_options else None)
     if out is None:
         attach_results(p, node, <tuple>result)
+        if watcher is not None:
+            watcher(node, [<object>inputs[i] for i in range(n)], result)
     return result
 
 
@@ -256,6 +268,8 @@ def record_custom(call, tuple inputs, result):
         results.append(value)
         k += 1
     node.n_outputs = k
+    if watcher is not None:
+        watcher(node, inputs, tuple(results))
     return tuple(results) if isinstance(result, tuple) else results[0]
 
 

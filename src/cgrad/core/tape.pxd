@@ -33,6 +33,7 @@ cdef class Rest:
     cdef list shapes               # (dtype id, shape tuple) of results from the second on
     cdef list watchers             # (output number, weak reference to the tensor) of tensors that retain their gradient
     cdef list hooks                # (output number, callable)
+    cdef object source             # where the user's code made the node, if somebody wanted to know
 
 
 cdef class Node:

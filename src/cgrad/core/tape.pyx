@@ -183,6 +183,15 @@ cdef class Node:
         return self.sequence
 
     @property
+    def source(self):
+        """Where the user's code recorded the operation, as (file, line, function); None unless `autograd.detect_anomaly` was on."""
+        return None if self.rest is None else self.rest.source
+
+    @source.setter
+    def source(self, value):
+        node_rest(self).source = value
+
+    @property
     def is_freed(self):
         """Whether a backward has freed what the node kept."""
         return self.state == FREED
