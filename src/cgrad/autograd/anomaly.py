@@ -9,6 +9,10 @@ from pathlib import Path
 from cgrad.core import batching, engine, record
 from cgrad.core.tape import swap_grad_enabled
 from cgrad.core.tensor import Tensor
+from cgrad.ops import PUBLIC
+
+amax, amin, argwhere, count_nonzero, isfinite, isnan, logical_not = (
+    PUBLIC[name] for name in ("amax", "amin", "argwhere", "count_nonzero", "isfinite", "isnan", "logical_not"))
 
 __all__ = ["detect_anomaly", "is_anomaly_enabled", "set_detect_anomaly"]
 
@@ -155,15 +159,14 @@ def _bad(x, inf):
     """What a tensor has that it should not, and where; None if it is sound."""
     if not x.dtype.is_floating_point:
         return None
-    import cgrad as cg
     x = batching.all_examples(x)
     before = swap_grad_enabled(False)
     try:
-        mask = cg.isnan(x) if not inf else cg.logical_not(cg.isfinite(x))
-        count = int(cg.count_nonzero(mask))
+        mask = isnan(x) if not inf else logical_not(isfinite(x))
+        count = int(count_nonzero(mask))
         if not count:
             return None
-        first = tuple(int(i) for i in cg.argwhere(mask)[0])
+        first = tuple(int(i) for i in argwhere(mask)[0])
         value = x[first].item()
     finally:
         swap_grad_enabled(before)
@@ -175,7 +178,6 @@ def _summary(x):
     """Shape and range of a tensor."""
     if not isinstance(x, Tensor):
         return repr(x)
-    import cgrad as cg
     x = batching.all_examples(x).detach()
     if x.numel() == 0:
         return f"of shape {tuple(x.shape)}"
@@ -185,7 +187,7 @@ def _summary(x):
         return f"of shape {tuple(x.shape)} and dtype {x.dtype.name}"
     before = swap_grad_enabled(False)
     try:
-        return f"of shape {tuple(x.shape)} from {cg.amin(x).item():.6g} to {cg.amax(x).item():.6g}"
+        return f"of shape {tuple(x.shape)} from {amin(x).item():.6g} to {amax(x).item():.6g}"
     finally:
         swap_grad_enabled(before)
 

@@ -1,7 +1,7 @@
 """Methods of Tensor that belong to the tape: backward, register_hook."""
 
 from cgrad.autograd.grad import backward as _backward
-from cgrad.core import engine
+from cgrad.core import engine, hooks
 from cgrad.core.tensor import register_method
 
 
@@ -69,7 +69,7 @@ def register_hook(x, hook):
         raise RuntimeError("register_hook: the tensor does not require grad, so no gradient will reach it")
     if not callable(hook):
         raise TypeError(f"register_hook: a hook is a function, got {type(hook).__name__}")
-    return Handle(engine.add_hook(x, hook))
+    return Handle(hooks.add_hook(x, hook))
 
 
 class Handle:

@@ -16,20 +16,19 @@ from libc.string cimport memcpy
 
 from cgrad.core.batching cimport is_batch, level_of, wrap
 from cgrad.core.dtype cimport ITEMSIZE, KIND, KIND_FLOAT, dtype_object
-from cgrad.core.element cimport no_leaf
 from cgrad.core.elementwise cimport ONES, SMALL, Py_REFCNT, compute, compute1, compute2, compute_over, is_spare
+from cgrad.core.hooks cimport hooked
 from cgrad.core.leaves cimport Leaves
 from cgrad.core.primitive cimport (
     FROM_GRADIENT, FROM_OUT, FROM_ZERO, Primitive, Rule, call_rule, joint_rule,
 )
 from cgrad.core.record cimport versions
 from cgrad.core.tape cimport (
-    FREED, Node, Rest, free_node, is_tracked, node_edge, node_edge_output, node_rest, node_shape, set_grad_mode, track, track_graph,
+    FREED, Node, Rest, free_node, is_tracked, node_edge, node_edge_output, node_shape, set_grad_mode, track,
 )
 from cgrad.core.tensor cimport (
-    BATCHED, CONTIGUOUS, LEVEL, REQUIRES_GRAD, Tensor, alias_tensor, cast_tensor, copy_tensor, empty_tensor, launch,
-    refresh, same_shape,
-    set_extra, set_gradient, shape_text, shape_tuple, stale,
+    CONTIGUOUS, LEVEL, REQUIRES_GRAD, Tensor, alias_tensor, cast_tensor, copy_tensor, empty_tensor, launch,
+    refresh, same_shape, set_gradient, shape_text, shape_tuple, stale,
 )
 from cgrad.kernels.reduce cimport reduce_id, run_reduce
 from cgrad.kernels.table cimport MAX_DIMS
@@ -760,47 +759,3 @@ cdef int flush(Run run) except -1:
         g = run.leaves.items[i].gradient
         keep_gradient(run, <Tensor>run.leaves.items[i].tensor, <Tensor>g, Py_REFCNT(g) == 1)
     return 0
-
-
-def add_hook(Tensor x, function):
-    """Call `function(gradient)` when the gradient of x is known; returns a function that removes it."""
-    cdef list hooks
-    no_leaf(x.flags & BATCHED, "register_hook")
-    if stale(x):
-        refresh(x)
-    if x.node is None:
-        if x.extra is None or "hooks" not in x.extra:
-            set_extra(x, "hooks", [])
-        hooks = x.extra["hooks"]
-    else:
-        if node_rest(x.node).hooks is None:
-            x.node.rest.hooks = []
-        hooks = x.node.rest.hooks
-        track_graph(x.node)          # the function may hold tensors made from x
-        track(x)
-    entry = [x.output_number, function]
-
-    def remove():
-        for i, found in enumerate(hooks):
-            if found is entry:
-                del hooks[i]
-                break
-    hooks.append(entry)
-    return remove
-
-
-cdef object hooked(object function, Tensor g):
-    """The gradient after a hook."""
-    changed = function(g)
-    if changed is None:
-        return g
-    if not isinstance(changed, Tensor) or not same_shape(<Tensor>changed, g) or (<Tensor>changed).dtype_id != g.dtype_id:
-        raise RuntimeError(f"hook: returned {describe(changed)} for a gradient of shape {shape_text(g.rank, g.dims)} and dtype "
-                           f"{dtype_object(g.dtype_id).name}; return None or a tensor like it")
-    return changed
-
-
-cdef str describe(object x):
-    if isinstance(x, Tensor):
-        return f"a tensor of shape {shape_text((<Tensor>x).rank, (<Tensor>x).dims)} and dtype {dtype_object((<Tensor>x).dtype_id).name}"
-    return type(x).__name__
