@@ -8,6 +8,7 @@ Examples
 (tensor([2., 4.]),)
 """
 from cgrad.autograd.anomaly import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
+from cgrad.autograd.check_op import check_op
 from cgrad.autograd.checkpoint import checkpoint
 from cgrad.autograd.grad import backward, grad
 from cgrad.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
@@ -16,6 +17,6 @@ from cgrad.autograd.mode import enable_grad, is_grad_enabled, no_grad, set_grad_
 from cgrad.ops.function import Function, once_differentiable
 
 __all__ = [
-    "Function", "GradcheckError", "backward", "checkpoint", "detect_anomaly", "enable_grad", "grad", "gradcheck", "gradgradcheck",
+    "Function", "GradcheckError", "backward", "check_op", "checkpoint", "detect_anomaly", "enable_grad", "grad", "gradcheck", "gradgradcheck",
     "is_anomaly_enabled", "is_grad_enabled", "no_grad", "once_differentiable", "set_detect_anomaly", "set_grad_enabled",
 ]
