@@ -184,6 +184,10 @@ def test_nothing_but_nan():
     assert np.array_equal(cg.nanmax(x, 1).detach().numpy(), [NAN, 1], equal_nan=True) and cg.nanmin(x).item() == 1
     cg.nanmax(x, 1).sum().backward()
     assert x.grad.tolist() == [[0, 0], [1, 0]]
+    whole = cg.tensor([3, 1, 2], dtype=cg.int32)
+    for name in ("nanmax", "nanmin", "nanprod", "nancumsum", "nancumprod", "nanargmax", "nanargmin"):
+        ours, numpys = getattr(cg, name)(whole), getattr(np, name)(whole.numpy())
+        assert ours.dtype == numpys.dtype and ours.tolist() == numpys.tolist()
 
 
 def test_more_spellings():

@@ -200,17 +200,18 @@ def nanstd(x, axis=None, keepdims=False, *, correction=0, unbiased=None):
     return sqrt(nanvar(x, axis, keepdims, correction=correction, unbiased=unbiased))
 
 
-def _known(name, x, axis, value):
-    """(x with `value` for NaN, where NaN is)."""
-    x = as_floating(name, x)
+def _known(name, x, value):
+    """(x with `value` for NaN, where NaN is); integers have none."""
+    x = as_tensor(name, x)
     missing = isnan(x)
-    return where(missing, value, x), missing
+    return (where(missing, value, x) if x.dtype.is_floating_point else x), missing
 
 
 def _without_nan(name, extreme, worst, word):
     def function(x, axis=None, keepdims=False):
-        known, missing = _known(name, x, axis, worst)
-        return where(all(missing, axis, keepdims), math.nan, extreme(known, axis, keepdims))
+        known, missing = _known(name, x, worst)
+        out = extreme(known, axis, keepdims)
+        return where(all(missing, axis, keepdims), math.nan, out) if out.dtype.is_floating_point else out
     function.__doc__ = f"""The {word} element over axes, NaN left out.
 
     Parameters
@@ -223,7 +224,7 @@ def _without_nan(name, extreme, worst, word):
     Returns
     -------
     Tensor
-        NaN where there is nothing else; integers give the default float.
+        The dtype of `x`; NaN where there is nothing else.
 
     Raises
     ------
@@ -251,7 +252,7 @@ nanmin = _without_nan("nanmin", min, math.inf, "smallest")
 
 def _place_without_nan(name, place, worst, word):
     def function(x, axis=None, keepdims=False):
-        known, missing = _known(name, x, axis, worst)
+        known, missing = _known(name, x, worst)
         if batching.all_examples(all(missing, axis)).any():
             raise ValueError(f"{name}: there is nothing but NaN along axis {axis} of a tensor of shape {missing.shape}")
         return place(known, axis, keepdims)
@@ -303,7 +304,7 @@ def nanprod(x, axis=None, keepdims=False):
     Returns
     -------
     Tensor
-        Integers give the default float.
+        int64 for bools and integers, else the dtype of `x`.
 
     Raises
     ------
@@ -320,12 +321,12 @@ def nanprod(x, axis=None, keepdims=False):
     >>> cg.nanprod(cg.tensor([2.0, float("nan"), 3.0]))
     tensor(6.)
     """
-    return prod(_known("nanprod", x, axis, 1)[0], axis, keepdims)
+    return prod(_known("nanprod", x, 1)[0], axis, keepdims)
 
 
 def _running(name, scan, value, what):
     def function(x, axis=None):
-        x = _known(name, x, axis, value)[0]
+        x = _known(name, x, value)[0]
         return scan(reshape(x, (-1,)) if axis is None else x, axis or 0)
     function.__doc__ = f"""Running {what} along an axis that counts NaN as {value}.
 
@@ -338,7 +339,7 @@ def _running(name, scan, value, what):
     Returns
     -------
     Tensor
-        Integers give the default float.
+        int64 for bools and integers, else the dtype of `x`.
 
     Raises
     ------
