@@ -221,3 +221,17 @@ def test_histogram_counts_by_the_edges_themselves(low, high):
 def test_tangents_are_cast_to_the_dtype_of_their_tensors_as_gradients_are():
     value, slope = cg.func.jvp(lambda x: x * 2, (cg.ones(2),), (cg.ones(2, dtype="float64"),))
     assert slope.dtype == cg.float32 and slope.tolist() == [2, 2]
+
+
+@pytest.mark.parametrize(("shape", "mask"), [((1,), (0,)), ((3,), (0,)), ((2, 3), (0, 3)), ((2, 3), (2, 0)), ((2, 3), (0,)), ((0, 3), (0, 3))])
+def test_a_mask_without_elements_selects_nothing(shape, mask):
+    x, empty = cg.ones(shape, requires_grad=True), np.zeros(mask, bool)
+    out = x[cg.tensor(empty)]
+    assert out.shape == np.ones(shape)[empty].shape
+    out.sum().backward()
+    assert x.grad.shape == shape and not x.grad.any()
+    y = cg.ones(shape)
+    y[cg.tensor(empty)] = 5.0
+    assert y.tolist() == np.ones(shape).tolist()
+    with pytest.raises(IndexError, match="does not match"):
+        cg.ones(2, 3)[cg.zeros(0, 2, dtype=cg.bool)]

@@ -162,7 +162,7 @@ cdef Plan parse(Tensor x, object key):
                 axis += 1
                 continue
             for m in range(index.rank):
-                if shape_of(index)[m] != shape_of(x)[axis + m]:
+                if shape_of(index)[m] != shape_of(x)[axis + m] and shape_of(index)[m] != 0:      # none of no elements, as in NumPy
                     raise IndexError(f"boolean index of shape {shape_text(index.rank, shape_of(index))} does not match the tensor of "
                                      f"shape {shape_text(x.rank, shape_of(x))}: axis {axis + m} has size {shape_of(x)[axis + m]}, "
                                      f"the mask's axis {m} has {shape_of(index)[m]}")
