@@ -50,6 +50,20 @@ class Peak:
     track_step.unit = "x"
 
 
+class Convolution:
+    """What a convolution and its gradients hold at their peak beside operands and results: partial sums of the weight's gradient."""
+
+    def track_beside(self):
+        x, w = cg.ones((4, 64, 64, 64), requires_grad=True), cg.ones((64, 64, 3, 3), requires_grad=True)
+        g = cg.ones((4, 64, 64, 64))
+        cg.memory.reset_peak()
+        before = cg.memory.stats()["live_bytes"]
+        cg.autograd.grad(cg.nn.functional.conv2d(x, w, padding=1), (x, w), g)
+        return cg.memory.stats()["peak_bytes"] - before - 2 * x.nbytes - w.nbytes
+
+    track_beside.unit = "bytes"
+
+
 class AfterUse:
     """Bytes that stay live after a graph was used and dropped: none."""
 

@@ -121,6 +121,50 @@ class Embedding(Seeded):
         cg.autograd.grad(self.layer(self.index), [self.layer.weight], self.g)
 
 
+class Convolution(Seeded):
+    """Forward and backward with the gradients of input, weight and bias: images, channels, filters, extent, kernel, stride, groups."""
+    params = [[(16, 64, 64, 56, 3, 1, 1), (64, 20, 50, 12, 5, 1, 1), (1, 1, 6, 28, 5, 1, 1), (16, 256, 64, 28, 1, 1, 1), (16, 64, 64, 56, 3, 2, 64)],
+              ["Conv2d", "ConvTranspose2d"]]
+    param_names = ["sizes", "layer"]
+
+    def setup(self, sizes, layer):
+        super().setup()
+        images, channels, filters, extent, kernel, stride, groups = sizes
+        self.layer = require(f"nn.{layer}")(channels, filters, kernel, stride, groups=groups)
+        self.x = cg.tensor(np.random.default_rng(0).normal(size=(images, channels, extent, extent)).astype("float32"), requires_grad=True)
+        self.g = cg.ones(self.layer(self.x).shape)
+
+    def time_forward(self, sizes, layer):
+        with cg.no_grad():
+            self.layer(self.x)
+
+    def time_forward_backward(self, sizes, layer):
+        cg.autograd.grad(self.layer(self.x), [self.x, self.layer.weight, self.layer.bias], self.g)
+
+
+class LeNet(Seeded):
+    """A training step of two convolutions, two pools and two affine maps on images of 28 x 28."""
+    params = [[1, 64]]
+    param_names = ["batch"]
+
+    def setup(self, batch):
+        super().setup()
+        nn, optim = require("nn"), require("optim")
+        self.model = nn.Sequential(nn.Conv2d(1, 20, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(20, 50, 5), nn.ReLU(), nn.MaxPool2d(2),
+                                   nn.Flatten(), nn.Linear(800, 500), nn.ReLU(), nn.Linear(500, 10))
+        self.loss = nn.CrossEntropyLoss()
+        self.optimizer = optim.SGD(self.model.parameters(), lr=1e-3)
+        rng = np.random.default_rng(0)
+        self.x = cg.tensor(rng.normal(size=(batch, 1, 28, 28)).astype("float32"))
+        self.labels = cg.tensor(rng.integers(0, 10, batch))
+
+    def time_step(self, batch):
+        loss = self.loss(self.model(self.x), self.labels)
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+
+
 class Pooling(Seeded):
     """Pooling of a batch of images, forward and backward."""
     params = [["max_pool2d", "avg_pool2d", "adaptive_avg_pool2d"], [2, 3]]
