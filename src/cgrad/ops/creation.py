@@ -330,7 +330,7 @@ def zeros(shape=None, *more, size=None, dtype=None, device=None, requires_grad=F
     """
     if device is not None:
         check_device("zeros", device)
-    lengths = read_size("zeros", () if shape is None else (shape, *more), None, size)
+    lengths = read_size("zeros", (shape, *more) if more else () if shape is None else (shape,), None, size)
     return finish(fill.zeros("zeros", lengths, dtype), requires_grad)
 
 
@@ -368,7 +368,7 @@ def ones(shape=None, *more, size=None, dtype=None, device=None, requires_grad=Fa
     """
     if device is not None:
         check_device("ones", device)
-    lengths = read_size("ones", () if shape is None else (shape, *more), None, size)
+    lengths = read_size("ones", (shape, *more) if more else () if shape is None else (shape,), None, size)
     return finish(fill.full("ones", lengths, 1.0, dtype), requires_grad)
 
 
@@ -423,9 +423,9 @@ def is_followed(*values):
 
 def filled(name, shape, value, dtype):
     """`fill.full` for a Python number, a NumPy scalar or a 0-d Tensor, whose gradient is the sum of ``g``."""
-    if is_followed(value) and value.ndim == 0:
-        return (value if dtype is None else value.astype(dtype)).broadcast_to(shape).clone()
     if not isinstance(value, (int, float)) or isinstance(value, np.generic):
+        if is_followed(value) and value.ndim == 0:
+            return (value if dtype is None else value.astype(dtype)).broadcast_to(shape).clone()
         value = convert.tensor_from(value)
         if value.ndim:
             raise ValueError(f"{name}: fill_value must be one number, got data of shape {value.shape}")
@@ -466,7 +466,7 @@ def empty(shape=None, *more, size=None, dtype=None, device=None, requires_grad=F
     """
     if device is not None:
         check_device("empty", device)
-    lengths = read_size("empty", () if shape is None else (shape, *more), None, size)
+    lengths = read_size("empty", (shape, *more) if more else () if shape is None else (shape,), None, size)
     return finish(fill.empty("empty", lengths, dtype), requires_grad)
 
 
@@ -594,10 +594,10 @@ def empty_like(x, *, dtype=None, device=None, requires_grad=False):
 # ---------------------------------------------------------------------------------------------------------------- ranges
 def number(name, what, value):
     """A bound of a range as a Python int or float."""
-    if is_followed(value):
-        raise TypeError(f"{name}: {what} would leave the graph here, for how many elements there are is no smooth function of it; take {what}.detach(), "
-                        "or compute with arange(n)")
     if isinstance(value, (Tensor, np.ndarray, np.generic)):
+        if is_followed(value):
+            raise TypeError(f"{name}: {what} would leave the graph here, for how many elements there are is no smooth function of it; "
+                            f"take {what}.detach(), or compute with arange(n)")
         value = value.item()
     if isinstance(value, float):
         return value
@@ -712,7 +712,7 @@ def steps(name, num, steps):
 
 def spread(name, start, stop, num, endpoint, dtype, requires_grad, base=None):
     """linspace and logspace after their arguments are read."""
-    if is_followed(start, stop, base):
+    if (isinstance(start, Tensor) or isinstance(stop, Tensor) or isinstance(base, Tensor)) and is_followed(start, stop, base):
         part = fill.linspace(name, 0.0, 1.0, num, bool(endpoint), "float64", None)
         for end in (start, stop, base):
             if isinstance(end, Tensor) and end.ndim:

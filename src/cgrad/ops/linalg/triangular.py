@@ -103,7 +103,7 @@ def cholesky_solve(x, y, upper=False):
 
     Notes
     -----
-    Gradient: that of the two triangular systems it is made of.
+    Gradient: that of the two triangular systems it is made of; 0 in the triangle that is not read (where PyTorch has numbers).
 
     Examples
     --------
@@ -142,7 +142,7 @@ def cholesky_inverse(x, upper=False):
 
     Notes
     -----
-    Gradient: that of the triangular system and the product it is made of.
+    Gradient: that of the triangular system and the product it is made of; 0 in the triangle that is not read (where PyTorch has numbers).
 
     Examples
     --------
