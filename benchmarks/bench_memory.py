@@ -75,3 +75,14 @@ class AfterUse:
         return cg.memory.stats()["live_bytes"] - before
 
     track_left.unit = "bytes"
+
+
+class Attention:
+    """MB that the process grows by in forward and backward of `length` queries and keys of width 64, whose scores alone would take 4 * length**2 bytes."""
+    params = [[1024, 8192]]
+    param_names = ["length"]
+
+    def peakmem_step(self, length):
+        q, k, v = tensors(3, length * 64, requires_grad=True)
+        attend = cg.nn.functional.scaled_dot_product_attention
+        attend(*(x.reshape(length, 64) for x in (q, k, v))).sum().backward()

@@ -181,3 +181,40 @@ class Pooling(Seeded):
 
     def time_forward_backward(self, function, kernel):
         self.function(self.x, kernel).sum().backward()
+class ChannelNorm(Seeded):
+    """Forward and backward of normalised channels, with the gradients of input, weight and bias."""
+    params = [["BatchNorm", "InstanceNorm", "GroupNorm"], [(64, 128), (32, 64, 56, 56)]]
+    param_names = ["layer", "shape"]
+
+    def setup(self, layer, shape):
+        super().setup()
+        if layer == "InstanceNorm" and len(shape) == 2:
+            raise NotImplementedError("a single value has no variance")
+        dims = f"{len(shape) - 2 or 1}d" if layer != "GroupNorm" else ""
+        make = require(f"nn.{layer}{dims}")
+        self.layer = make(8, shape[1]) if layer == "GroupNorm" else make(shape[1], affine=True)
+        self.x = cg.tensor(np.random.default_rng(0).normal(size=shape).astype("float32"), requires_grad=True)
+        self.g = cg.ones(shape)
+
+    def time_forward_backward(self, layer, shape):
+        cg.autograd.grad(self.layer(self.x), [self.x, self.layer.weight, self.layer.bias], self.g)
+
+
+class Attention(Seeded):
+    """Forward and backward of scaled_dot_product_attention on (batch, heads, length, width)."""
+    params = [[(2, 2, 16, 8), (8, 4, 128, 64), (1, 1, 2048, 64)]]
+    param_names = ["shape"]
+
+    def setup(self, shape):
+        super().setup()
+        self.attend = require("nn.functional.scaled_dot_product_attention")
+        rng = np.random.default_rng(0)
+        self.inputs = [cg.tensor(rng.normal(size=shape).astype("float32"), requires_grad=True) for _ in range(3)]
+        self.g = cg.ones(shape)
+
+    def time_forward(self, shape):
+        with cg.no_grad():
+            self.attend(*self.inputs)
+
+    def time_forward_backward(self, shape):
+        cg.autograd.grad(self.attend(*self.inputs), self.inputs, self.g)

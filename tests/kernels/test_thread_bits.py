@@ -179,6 +179,13 @@ FAMILIES = {
     "norm": {
         "layer_norm": normalised(lambda x, w, b: F.layer_norm(x, (269,), w, b), SHAPE, (269,), (269,)),
         "rms_norm": normalised(lambda x, w: F.rms_norm(x, (269,), w), SHAPE, (269,)),
+        "batch_norm": normalised(lambda x, w, b: F.batch_norm(x, None, None, w, b, True), (9, 31, 17, 19), (31,), (31,)),
+        "batch_norm of columns": normalised(lambda x, w, b: F.batch_norm(x, None, None, w, b, True), SHAPE, (269,), (269,)),
+        "group_norm": normalised(lambda x, w, b: F.group_norm(x, 4, w, b), (9, 32, 17, 19), (32,), (32,)),
+    },
+    "attention": {
+        "many heads": normalised(F.scaled_dot_product_attention, (3, 7, 67, 40), (3, 7, 83, 40), (3, 7, 83, 24)),
+        "one long head": normalised(lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True), (1003, 24), (1003, 24), (1003, 24)),
     },
     "conv": {
         "images": normalised(lambda x, w, b: F.conv2d(x, w, b, padding=1), (4, 13, 31, 29), (20, 13, 3, 3), (20,)),

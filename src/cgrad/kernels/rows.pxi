@@ -1,11 +1,11 @@
-# Functions of whole rows: softmax, log_softmax, their backward passes, logsumexp.
+# Functions of whole rows: softmax, log_softmax, their backward passes, logsumexp; and exp with its sum, of which attention is made.
 #
 # Included by the ISA shells after transcendental.pxi (exp) and reduce.pxi (maxima and sums); rows.pyx walks the rows and hands over
 # contiguous ones.  Every function makes two or three passes over a row that the first one has brought into L1.  The largest element
 # is subtracted before exp, sums are taken in float64.  A row that contains NaN or +inf, or nothing but -inf, gives NaN (logsumexp
 # gives NaN, +inf and -inf), as exp(x) / sum(exp(x)) would.
 
-from cgrad.kernels.table cimport LOG_SOFTMAX, LOG_SOFTMAX_BACKWARD, SOFTMAX, SOFTMAX_BACKWARD, row_fold_t, row_map_t
+from cgrad.kernels.table cimport LOG_SOFTMAX, LOG_SOFTMAX_BACKWARD, SOFTMAX, SOFTMAX_BACKWARD, row_exp_t, row_fold_t, row_map_t
 
 cdef enum:
     EXP_BLOCK = 256         # exponentials that are only summed go through a block of this size
@@ -46,15 +46,20 @@ cdef inline double rows_dot(const real* x, const real* y, Py_ssize_t n) noexcept
     return total
 
 
-cdef void rows_softmax(const real* x, const real* unused, real* out, Py_ssize_t n) noexcept nogil:
-    cdef real largest = extreme_row(x, 1, n, x[0], True)
-    cdef real scale
+cdef double rows_exp(const real* x, real* out, Py_ssize_t n, double scale, double shift) noexcept nogil:
+    """out = exp(x * scale - shift), and its sum"""
+    cdef real a = <real> scale, b = <real> shift
     cdef Py_ssize_t i
     for i in range(n):
-        out[i] = exp_(x[i] - largest)
-    scale = <real> (1 / real_row(<const real*> out, 1, n, False))       # a vector of divisions costs as much as the exponential
+        out[i] = exp_(x[i] * a - b)
+    return real_row(<const real*> out, 1, n, False)
+
+
+cdef void rows_softmax(const real* x, const real* unused, real* out, Py_ssize_t n) noexcept nogil:
+    cdef real scale = <real> (1 / rows_exp(x, out, n, 1.0, extreme_row(x, 1, n, x[0], True)))
+    cdef Py_ssize_t i
     for i in range(n):
-        out[i] = out[i] * scale
+        out[i] = out[i] * scale         # a vector of divisions costs as much as the exponential
 
 
 cdef void rows_log_softmax(const real* x, const real* unused, real* out, Py_ssize_t n) noexcept nogil:
@@ -98,5 +103,7 @@ cdef void register_rows(KernelTable* kernels) noexcept nogil:
     kernels.rows.maps[<int> SOFTMAX_BACKWARD][1] = <row_map_t> rows_softmax_backward[double]
     kernels.rows.maps[<int> LOG_SOFTMAX_BACKWARD][0] = <row_map_t> rows_log_softmax_backward[float]
     kernels.rows.maps[<int> LOG_SOFTMAX_BACKWARD][1] = <row_map_t> rows_log_softmax_backward[double]
+    kernels.rows.exp[0] = <row_exp_t> rows_exp[float]
+    kernels.rows.exp[1] = <row_exp_t> rows_exp[double]
     kernels.rows.logsumexp[0] = <row_fold_t> rows_logsumexp[float]
     kernels.rows.logsumexp[1] = <row_fold_t> rows_logsumexp[double]

@@ -102,11 +102,14 @@ cdef enum RowMap:
 # One contiguous row of n >= 1 elements; y is NULL where there is no second input; out overlaps neither.
 ctypedef void (*row_map_t)(const char* x, const char* y, char* out, Py_ssize_t n) noexcept nogil
 ctypedef void (*row_fold_t)(const char* x, Py_ssize_t n, char* out) noexcept nogil
+# out = exp(x * scale - shift) and its sum; out may be x.
+ctypedef double (*row_exp_t)(const char* x, char* out, Py_ssize_t n, double scale, double shift) noexcept nogil
 
 
 cdef struct RowTable:
     row_map_t maps[N_ROW_MAPS][2]       # float32, float64
     row_fold_t logsumexp[2]
+    row_exp_t exp[2]
 
 
 # Blocks of contiguous rows of n >= 1 elements, each set to a mean square of 1, after its mean was taken off if `centred`; w and b hold

@@ -1,16 +1,15 @@
 """Stateless functions of networks: ``import cgrad.nn.functional as F``.
 
-Each topic has a file of its own: `activation`, `linear`, `dropout`, `loss`, `classification`, `margin`, `ctc`, `norm`, `embedding`, `conv`,
-`distance`, `padding`, `pooling`, `image`, `sampling`.
+Each topic has a file of its own: `activation`, `linear`, `dropout`, `loss`, `classification`, `margin`, `ctc`, `norm`, `attention`, `embedding`,
+`conv`, `distance`, `padding`, `pooling`, `image`, `sampling`.
 """
 from cgrad.nn.functional.activation import (
     celu, elu, gelu, glu, hardshrink, hardsigmoid, hardswish, hardtanh, leaky_relu, log_softmax, logsigmoid, mish, prelu, relu, relu6, rrelu,
     selu, sigmoid, silu, softmax, softmin, softplus, softshrink, softsign, tanh, tanhshrink, threshold,
 )
+from cgrad.nn.functional.attention import scaled_dot_product_attention
 from cgrad.nn.functional.classification import binary_cross_entropy, binary_cross_entropy_with_logits, cross_entropy, nll_loss
-from cgrad.nn.functional.conv import (
-    conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d,
-)
+from cgrad.nn.functional.conv import conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d
 from cgrad.nn.functional.ctc import ctc_loss
 from cgrad.nn.functional.distance import cosine_similarity, normalize, pairwise_distance, pdist
 from cgrad.nn.functional.dropout import dropout
@@ -37,9 +36,10 @@ __all__ = [
     "cosine_similarity", "cross_entropy", "ctc_loss", "dropout", "elu", "embedding", "fold", "gaussian_nll_loss", "gelu", "glu", "grid_sample",
     "group_norm", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "hinge_embedding_loss", "huber_loss", "instance_norm", "interpolate",
     "kl_div", "l1_loss", "layer_norm", "leaky_relu", "linear", "local_response_norm", "log_softmax", "logsigmoid", "lp_pool1d", "lp_pool2d",
-    "lp_pool3d", "margin_ranking_loss", "max_pool1d", "max_pool2d", "max_pool3d", "max_unpool1d", "max_unpool2d", "max_unpool3d", "mish", "mse_loss",
-    "multi_margin_loss", "multilabel_margin_loss", "multilabel_soft_margin_loss", "nll_loss", "normalize", "one_hot", "pad", "pairwise_distance",
-    "pdist", "pixel_shuffle", "pixel_unshuffle", "poisson_nll_loss", "prelu", "relu", "relu6", "rms_norm", "rrelu", "selu", "sigmoid", "silu",
-    "smooth_l1_loss", "soft_margin_loss", "softmax", "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink", "threshold",
-    "triplet_margin_loss", "triplet_margin_with_distance_loss", "unfold", "upsample",
+    "lp_pool3d", "margin_ranking_loss", "max_pool1d", "max_pool2d", "max_pool3d", "max_unpool1d", "max_unpool2d", "max_unpool3d", "mish",
+    "mse_loss", "multi_margin_loss", "multilabel_margin_loss", "multilabel_soft_margin_loss", "nll_loss", "normalize", "one_hot", "pad",
+    "pairwise_distance", "pdist", "pixel_shuffle", "pixel_unshuffle", "poisson_nll_loss", "prelu", "relu", "relu6", "rms_norm", "rrelu",
+    "scaled_dot_product_attention", "selu", "sigmoid", "silu", "smooth_l1_loss", "soft_margin_loss", "softmax", "softmin", "softplus",
+    "softshrink", "softsign", "tanh", "tanhshrink", "threshold", "triplet_margin_loss", "triplet_margin_with_distance_loss", "unfold",
+    "upsample",
 ]
