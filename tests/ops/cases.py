@@ -272,6 +272,9 @@ row("where", np.where,
     [Sample(_choice, Draw((2, 3)), Draw((2, 3))), Sample(_choice, Draw((3,)), Draw(())), Sample(_choice[0], Draw((2, 1)), Draw((3,))),
      Sample(_choice, Draw((2, 3)), 0.5), Sample(np.array(True), 1.5, Draw((2,))), Sample(np.zeros((0, 1), bool), Draw((3,)), Draw((1,)))],
     special=[((True, 1.0, NAN), 1.0, (None, 1.0, 0.0)), ((False, INF, 2.0), 2.0, (None, 0.0, 1.0))])
+row("where_fn", lambda c, x, y: np.where(c, np.sin(x) * y, np.cos(x)), function=lambda c, x, y: cg.where_fn(c, lambda x, y: cg.sin(x) * y, lambda x, y: cg.cos(x), x, y),
+    samples=[Sample(_choice, Draw((2, 3)), Draw((2, 3))), Sample(_choice, Draw((3,)), Draw(())), Sample(_choice[0], Draw((2, 1)), 0.5),
+             Sample(np.array(True), Draw(()), Draw((2,))), Sample(np.zeros((0, 1), bool), Draw((3,)), Draw((1,)))], integers=())
 row("clip", lambda x, min=None, max=None: np.clip(x, min, max),
     [Sample(Draw((2, 3), kinks=(-1, 1)), -1.0, 1.0), Sample(Draw((4,), kinks=(0.5,)), min=0.5), Sample(Draw((4,), kinks=(0.5,)), max=0.5),
      Sample(Draw((2, 3)), Draw((3,), -5, -3), Draw((3,), 3, 5)), Sample(Draw((2, 3)), Draw((3,), 3, 4), Draw((), 5, 6)),

@@ -14,9 +14,11 @@ from cgrad.autograd.grad import backward, grad
 from cgrad.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
 from cgrad.autograd import methods as _methods  # noqa: F401  hangs backward and register_hook onto Tensor
 from cgrad.autograd.mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
+from cgrad.autograd.watch import watch
 from cgrad.ops.function import Function, once_differentiable
 
 __all__ = [
     "Function", "GradcheckError", "backward", "check_op", "checkpoint", "detect_anomaly", "enable_grad", "grad", "gradcheck", "gradgradcheck",
     "is_anomaly_enabled", "is_grad_enabled", "no_grad", "once_differentiable", "set_detect_anomaly", "set_grad_enabled",
+    "watch",
 ]

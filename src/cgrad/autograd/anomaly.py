@@ -6,7 +6,7 @@ import sys
 import threading
 from pathlib import Path
 
-from cgrad.core import batching, engine, record
+from cgrad.core import batching, watchers
 from cgrad.core.tape import swap_grad_enabled
 from cgrad.core.tensor import Tensor
 from cgrad.ops import PUBLIC
@@ -18,8 +18,6 @@ __all__ = ["detect_anomaly", "is_anomaly_enabled", "set_detect_anomaly"]
 
 HERE = str(Path(__file__).resolve().parents[1])
 _state = threading.local()
-_lock = threading.Lock()
-_running = 0                    # contexts that are open, in all threads
 
 
 class detect_anomaly:
@@ -105,26 +103,17 @@ def _current():
 
 
 def _open(mode):
-    global _running
     if not hasattr(_state, "stack"):
         _state.stack = []
     _state.stack.append(mode)
-    with _lock:
-        _running += 1
-        _watch(_running > 0)
+    watchers.add("record", _recorded)
+    watchers.add("gradient", _passed)
 
 
 def _close():
-    global _running
     _state.stack.pop()
-    with _lock:
-        _running -= 1
-        _watch(_running > 0)
-
-
-def _watch(on):
-    record.set_record_watcher(_recorded if on else None)
-    engine.set_gradient_watcher(_passed if on else None)
+    watchers.remove("record", _recorded)
+    watchers.remove("gradient", _passed)
 
 
 def _recorded(node, inputs, results):
@@ -132,7 +121,7 @@ def _recorded(node, inputs, results):
     mode = _current()
     if mode is None:
         return
-    node.source = _users_line()
+    node.source = users_line()
     if not mode.check_forward:
         return
     for k, y in enumerate(results):
@@ -192,7 +181,7 @@ def _summary(x):
         swap_grad_enabled(before)
 
 
-def _users_line():
+def users_line():
     """(file, line, function) of the innermost frame outside cgrad."""
     frame = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(HERE):

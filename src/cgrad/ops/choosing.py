@@ -1,4 +1,4 @@
-"""All ways to take one element from each of several vectors, or several from one.
+"""Choosing elements: all ways to take them from vectors, and functions that see only those chosen for them.
 
 Which elements is worked out once, as a table of indices; the elements themselves are gathered.  Next: joining.py.
 """
@@ -6,11 +6,13 @@ import itertools
 
 from cgrad.core.arguments import as_tensor, whole_number
 from cgrad.core.convert import tensor_from
-from cgrad.ops.creation import meshgrid
+from cgrad.ops.compare import logical_not, where
+from cgrad.ops.creation import asarray, meshgrid, zeros
 from cgrad.ops.define import public
 from cgrad.ops.indexing import take
-from cgrad.ops.joining import stack
-from cgrad.ops.shape import ravel, reshape
+from cgrad.ops.joining import concat, stack
+from cgrad.ops.scan import cumulative_sum
+from cgrad.ops.shape import broadcast_tensors, ravel, reshape
 
 
 @public(method=False)
@@ -103,3 +105,70 @@ def combinations(x, r=2, with_replacement=False):
     ways = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     index = [k for way in ways(range(x.size), r) for k in way]
     return reshape(take(x, tensor_from(index, "int64"), 0), (len(index) // r, r))
+
+
+@public(method=False)
+def where_fn(condition, if_true, if_false, *operands):
+    """Elementwise choice between two functions, each computed only where it is chosen.
+
+    `where` computes both sides everywhere: where the side not chosen is infinite or NaN, so is the gradient (0 times infinity).
+    Here neither function sees the elements of the other.
+
+    Parameters
+    ----------
+    condition : Tensor of bool
+    if_true, if_false : callable or number
+        Elementwise functions of as many vectors as there are operands, or constants.
+    *operands : Tensor
+        Broadcast together and with `condition`.
+
+    Returns
+    -------
+    Tensor
+        Of the broadcast shape and the dtype to which both sides promote.
+
+    Raises
+    ------
+    TypeError
+        If the condition is not of bools, or there is no operand.
+    ValueError
+        If a function does not return one element for each that it was given.
+
+    Notes
+    -----
+    Gradient: that of the function chosen; through `condition` there is none.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> x = cg.tensor([0.0, 4.0], requires_grad=True)
+    >>> y = cg.where_fn(x > 0, cg.sqrt, 0.0, x)
+    >>> y.sum().backward()
+    >>> y.detach(), x.grad
+    (tensor([0., 2.]), tensor([0.0000, 0.2500]))
+    """
+    condition = as_tensor("where_fn", condition)
+    if condition.dtype.name != "bool":
+        raise TypeError(f"where_fn: the condition must be of dtype bool, got {condition.dtype.name}")
+    if not operands:
+        raise TypeError("where_fn: needs an operand for the functions; where(condition, x, y) chooses between values")
+    condition, *operands = broadcast_tensors(condition, *[as_tensor("where_fn", x) for x in operands])
+    condition = ravel(condition)
+    shape = operands[0].shape
+    operands = [ravel(x) for x in operands]
+    spread = [_spread(side, mask, operands) for side, mask in ((if_true, condition), (if_false, logical_not(condition)))]
+    return reshape(where(condition, *spread), shape)
+
+
+def _spread(function, mask, operands):
+    """What one function gives for the elements chosen for it, in their places (and zeros elsewhere); a constant as it is."""
+    if not callable(function):
+        dtype = operands[0].dtype if operands[0].dtype.is_floating_point or not isinstance(function, float) else None
+        return as_tensor("where_fn", function) if not isinstance(function, (bool, int, float)) else asarray(function, dtype=dtype)
+    chosen = [x[mask] for x in operands]
+    out = as_tensor("where_fn", function(*chosen))
+    if out.shape != chosen[0].shape:
+        raise ValueError(f"where_fn: {getattr(function, '__name__', 'a function')} returned shape {tuple(out.shape)} for vectors of {chosen[0].shape[0]} "
+                         "elements; it must be elementwise")
+    n = out.shape[0]
+    return concat([out, zeros((1,), dtype=out.dtype)])[where(mask, cumulative_sum(mask.long(), axis=0) - 1, n)]

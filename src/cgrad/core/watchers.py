@@ -1,0 +1,40 @@
+"""Watchers: functions that are told of every node as it is made, or of every gradient as a rule gives it.
+
+For tools that look for faults; without one, an operation pays a comparison.  Next: record.pyx and engine.pyx, which call them.
+"""
+import threading
+
+from cgrad.core import engine, record
+
+_lock = threading.Lock()
+_functions = {"record": [], "gradient": []}
+_set = {"record": record.set_record_watcher, "gradient": engine.set_gradient_watcher}
+
+
+def add(kind, function):
+    """Call `function` from now on: "record" (node, inputs, results), "gradient" (node, number of the input, gradient)."""
+    with _lock:
+        _functions[kind] = [*_functions[kind], function]
+        _install(kind)
+
+
+def remove(kind, function):
+    """No longer call a function (one registration of it)."""
+    with _lock:
+        left = list(_functions[kind])
+        left.remove(function)
+        _functions[kind] = left
+        _install(kind)
+
+
+def _install(kind):
+    functions = _functions[kind]
+    if not functions:
+        _set[kind](None)
+    elif len(functions) == 1:
+        _set[kind](functions[0])
+    else:
+        def call_all(*args):
+            for function in functions:
+                function(*args)
+        _set[kind](call_all)
