@@ -184,6 +184,7 @@ def _leaks(name, make, inputs):
         for _ in range(ROUNDS):
             _gradients(_results(call(*inputs)), inputs)
         gc.collect()
+        memory.trim()                # dead objects kept for reuse would hide a few new ones
         return memory.stats()["live_bytes"], sys.getallocatedblocks()
 
     rounds()
