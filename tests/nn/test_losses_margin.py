@@ -138,6 +138,24 @@ def test_a_loss_of_a_batch_of_calls(case):
         np.testing.assert_allclose(got[k].numpy(), function(*[b[k] for b in batched], **options).numpy(), rtol=1e-12)
 
 
+@pytest.mark.parametrize("case", CASES)
+def test_arrays_are_targets_too(case):
+    function, arrays, options, _, want = CASES[case]
+    loss = function(cg.tensor(arrays[0], requires_grad=True), *arrays[1:], **options)
+    assert loss.requires_grad
+    np.testing.assert_allclose(loss.item(), want.mean(), rtol=1e-10)
+
+
+def test_arrays_and_lists_are_targets_of_the_others_too():
+    z, p = cg.tensor(X, requires_grad=True), cg.tensor(VAR / 4, requires_grad=True)
+    for a, b in ((F.cross_entropy(z, CLASSES), F.cross_entropy(z, cg.tensor(CLASSES))), (F.cross_entropy(z, CLASSES.tolist(), CW), F.cross_entropy(
+            z, cg.tensor(CLASSES), cg.tensor(CW))), (F.cross_entropy(z, VAR), F.cross_entropy(z, cg.tensor(VAR))), (F.nll_loss(z, CLASSES), F.nll_loss(
+            z, cg.tensor(CLASSES))), (F.mse_loss(z, Y, weight=VAR), F.mse_loss(z, cg.tensor(Y), weight=cg.tensor(VAR))), (F.kl_div(z, VAR), F.kl_div(
+            z, cg.tensor(VAR))), (F.binary_cross_entropy(p, VAR / 4), F.binary_cross_entropy(p, cg.tensor(VAR / 4))),
+            (F.binary_cross_entropy_with_logits(z, VAR / 4, pos_weight=CW), F.binary_cross_entropy_with_logits(z, cg.tensor(VAR / 4), pos_weight=cg.tensor(CW)))):
+        assert a.item() == b.item() and a.requires_grad
+
+
 @pytest.mark.parametrize("case", ["multi_margin", "multilabel_margin", "triplet", "cosine_embedding"])
 def test_one_sample_without_a_batch_axis(case):
     function, arrays, options, _, want = CASES[case]

@@ -77,10 +77,10 @@ cdef object apply2(Primitive p, object a, object b):
             if out is None:
                 out = compute_number(p, <Tensor>a, b, False)
         else:
-            return apply2(p, a, as_tensor(p, b, not (<Tensor>a).flags & (TRACED | SLOW)))
+            return apply2(p, a, as_tensor(p, b))
     elif isinstance(b, Tensor):
-        if not is_number(a):       # an array that the tape may keep is copied: nobody would notice a write into it
-            return apply2(p, as_tensor(p, a, not (<Tensor>b).flags & (TRACED | SLOW)), b)
+        if not is_number(a):
+            return apply2(p, as_tensor(p, a), b)
         flags = (<Tensor>b).flags
         if flags & SLOW:
             return slow_road(p, (a, b), ())

@@ -10,6 +10,7 @@ import operator
 from numpy.exceptions import AxisError
 
 from cgrad.core.dtype cimport KIND, KIND_FLOAT, default_float, dtype_object
+from cgrad.core.storage cimport BORROWED, LENT
 from cgrad.core.tensor cimport Tensor
 
 
@@ -24,10 +25,14 @@ def set_tensor_maker(function):
 
 def as_tensor(str name, x):
     """`x` itself, or the tensor made from an array, a list or a number."""
+    cdef Tensor out
     if isinstance(x, Tensor):
         return x
     try:
-        return make_tensor(x)
+        out = make_tensor(x)
+        if out.storage.source == BORROWED:
+            out.storage.source = LENT
+        return out
     except (TypeError, ValueError) as error:
         raise type(error)(f"{name}: cannot make a tensor of {type(x).__name__}: {error}") from None
 

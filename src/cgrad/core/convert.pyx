@@ -19,7 +19,7 @@ from cgrad.core.dtype cimport (
     ITEMSIZE, KIND, KIND_BOOL, KIND_FLOAT, KIND_INT, PROMOTE, default_float, dtype_id, dtype_object)
 from cgrad.core.element cimport item_of
 from cgrad.core.elementwise cimport set_converter
-from cgrad.core.storage cimport Storage, borrow_storage
+from cgrad.core.storage cimport BORROWED, LENT, Storage, borrow_storage
 from cgrad.core.tensor cimport (
     Tensor, leaves_graph, readable, alias_tensor, cast_tensor, copy_into, copy_tensor, empty_tensor, same_shape, shape_of, shape_text,
     storage_tensor, strides_of, view_tensor,
@@ -481,9 +481,12 @@ cdef Tensor convert(object data, int target, object copy):
     return from_array(array, target, copy)
 
 
-cdef Tensor operand(object data, bint share):
-    """An array or NumPy scalar beside a tensor."""
-    return convert(data, -1, None if share else True)
+cdef Tensor operand(object data):
+    """An array or NumPy scalar beside a tensor, read where it lies."""
+    cdef Tensor x = convert(data, -1, None)
+    if x.storage.source == BORROWED:
+        x.storage.source = LENT
+    return x
 
 
 set_converter(operand)

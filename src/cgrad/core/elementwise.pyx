@@ -35,7 +35,7 @@ cdef bint is_array(object x) except -1:
     return isinstance(x, array_type) or isinstance(x, scalar_type)
 
 
-cdef Tensor as_tensor(Primitive p, object x, bint share=False):
+cdef Tensor as_tensor(Primitive p, object x):
     if isinstance(x, Tensor):
         return <Tensor>x
     if isinstance(x, bool):
@@ -45,7 +45,7 @@ cdef Tensor as_tensor(Primitive p, object x, bint share=False):
     if isinstance(x, int):
         return scalar_tensor(x, INT64)
     if is_array(x):
-        return convert(x, share)
+        return convert(x)
     raise TypeError(f"{p.name}: operands are tensors, arrays or numbers, got {type(x).__name__}; make a tensor with cgrad.tensor(...)")
 
 

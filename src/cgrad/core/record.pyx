@@ -9,11 +9,12 @@ from libc.string cimport memset
 
 from cgrad.core.dtype cimport KIND, KIND_FLOAT
 from cgrad.core.primitive cimport NONDIFF, Primitive, input_facts
+from cgrad.core.storage cimport LENT
 from cgrad.core.tape cimport (
     FEW_INPUTS, Node, Rest, grad_enabled, inside_op, is_tracked, new_node, node_rest, set_node_shape, track,
 )
 from cgrad.core.tensor cimport (
-    DERIVED, REQUIRES_GRAD, TRACED, Tensor, VIEW, alias_tensor, become_view, refresh, shape_tuple, stale,
+    DERIVED, REQUIRES_GRAD, TRACED, Tensor, VIEW, alias_tensor, become_view, copy_tensor, refresh, shape_tuple, stale,
 )
 from cgrad.kernels.table cimport FLOAT64
 
@@ -106,7 +107,11 @@ cdef inline int set_edge(Node node, int i, object edge, int output) except -1:
 
 
 cdef inline int save_input(Node node, int i, object value) except -1:
-    cdef unsigned int version = (<Tensor>value).storage.version if isinstance(value, Tensor) else 0
+    cdef unsigned int version = 0
+    if isinstance(value, Tensor):
+        if (<Tensor>value).storage.source == LENT and not (<Tensor>value).flags & REQUIRES_GRAD:
+            value = copy_tensor(<Tensor>value)
+        version = (<Tensor>value).storage.version
     if i == 0:
         node.saved0 = value
         node.version0 = version

@@ -7,6 +7,7 @@ cdef enum Source:
     IN_OBJECT
     CACHED
     BORROWED                               # from an array, a memory map: others may see it
+    LENT                                   # the same by an array that came as an operand: the tape keeps a copy, nobody would notice a write
 
 cdef class Storage:
     cdef char* data

@@ -193,7 +193,7 @@ cdef Pool pool
 cdef void dealloc(PyObject* o) noexcept:
     if (<Storage>o).source == CACHED:
         give_block((<Storage>o).data, (<Storage>o).size_class)
-    elif (<Storage>o).source == BORROWED:
+    elif (<Storage>o).source >= BORROWED:
         Py_DECREF(<object>(<Storage>o).owner)
     give(&pool, o)
 

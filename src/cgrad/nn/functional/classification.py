@@ -4,10 +4,11 @@ from __future__ import annotations
 import math
 
 import cgrad as cg
+from cgrad.core.arguments import as_tensor
 from cgrad.core.batching import all_examples, is_batched
 from cgrad.core.forward.classes import count_ignored
 from cgrad.core.forward_mode import is_dual
-from cgrad.nn.functional.loss import check_same_shape, fitting, old_spelling, reduced
+from cgrad.nn.functional.loss import fitting, old_spelling, reduced, same_shape
 from cgrad.ops.loss import binary_cross_entropy as _binary_cross_entropy
 from cgrad.ops.loss import MEAN, NONE, SUM, class_loss, pick_class
 
@@ -56,6 +57,7 @@ def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-1
     reduction = old_spelling(size_average, reduce, reduction)
     if not 0.0 <= label_smoothing <= 1.0:
         raise ValueError(f"{name}: label_smoothing must lie in [0, 1], got {label_smoothing}")
+    input, target = as_tensor(name, input), as_tensor(name, target)
     axis = _class_axis(name, input)
     weight = _class_weight(name, input.shape[axis], weight)
     if not target.dtype.is_floating_point:
@@ -104,6 +106,7 @@ def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, r
     >>> cg.nn.functional.nll_loss(log_p, cg.tensor([0, 1]), reduction="none")
     tensor([0.6931, 0.2877])
     """
+    input, target = as_tensor("nll_loss", input), as_tensor("nll_loss", target)
     axis = _class_axis("nll_loss", input)
     weight = _class_weight("nll_loss", input.shape[axis], weight)
     return _by_index("nll_loss", input, target, axis, weight, ignore_index, old_spelling(size_average, reduce, reduction), 0.0)
@@ -160,6 +163,7 @@ def _class_axis(name, input):
 
 
 def _class_weight(name, n_classes, weight):
+    weight = None if weight is None else as_tensor(name, weight)
     if weight is not None and weight.shape != (n_classes,):
         raise ValueError(f"{name}: weight must have one element for each of {n_classes} classes, got shape {tuple(weight.shape)}")
     return weight
@@ -195,7 +199,7 @@ def binary_cross_entropy_with_logits(input, target, weight=None, size_average=No
     tensor([  0.6931, 100.0000])
     """
     name = "binary_cross_entropy_with_logits"
-    check_same_shape(name, input, target)
+    input, target = same_shape(name, input, target)
     yes = target if pos_weight is None else target * fitting(name, "pos_weight", pos_weight, input)
     loss = yes * cg.softplus(-input) + (1.0 - target) * cg.softplus(input)
     if weight is not None:
@@ -232,7 +236,7 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
     tensor(0.3466)
     """
     name = "binary_cross_entropy"
-    check_same_shape(name, input, target)
+    input, target = same_shape(name, input, target)
     every = all_examples(input)
     if every.size and not (every.min().item() >= 0.0 and every.max().item() <= 1.0):
         raise ValueError(f"{name}: the input must lie in [0, 1], got values from {every.min().item()} to {every.max().item()}; "

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import cgrad as cg
+from cgrad.core.arguments import as_tensor
 from cgrad.nn.functional.loss import reduced
 from cgrad.ops.loss import ctc
 
@@ -52,9 +53,9 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reducti
     tensor(3.)
     """
     name = "ctc_loss"
+    log_probs, targets = as_tensor(name, log_probs), as_tensor(name, targets)
     if log_probs.ndim not in (2, 3) or not log_probs.dtype.is_floating_point:
         raise ValueError(f"{name}: log_probs must be floating point of shape (T, N, C) or (T, C), got {log_probs.dtype.name} {tuple(log_probs.shape)}")
-    targets = cg.asarray(targets)
     if targets.dtype.kind not in ("integer", "unsigned integer"):
         raise TypeError(f"{name}: targets must be integers, got {targets.dtype.name}")
     single = log_probs.ndim == 2

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import cgrad as cg
+from cgrad.core.arguments import as_tensor
 
 __all__ = ["cosine_similarity", "normalize", "pairwise_distance", "pdist"]
 
@@ -118,6 +119,7 @@ def pdist(input, p=2.0):
     >>> cg.nn.functional.pdist(cg.tensor([[0.0, 0.0], [3.0, 4.0], [0.0, 4.0]]))
     tensor([5., 4., 3.])
     """
+    input = as_tensor("pdist", input)
     if input.ndim != 2:
         raise ValueError(f"pdist: the input must be a matrix, got shape {tuple(input.shape)}")
     if not p >= 0:

@@ -4,6 +4,7 @@ from __future__ import annotations
 import math
 
 import cgrad as cg
+from cgrad.core.arguments import as_tensor
 from cgrad.core.batching import all_examples
 
 __all__ = ["gaussian_nll_loss", "huber_loss", "kl_div", "l1_loss", "mse_loss", "poisson_nll_loss", "smooth_l1_loss"]
@@ -31,10 +32,11 @@ def old_spelling(size_average, reduce, reduction):
     return "sum" if size_average is False else "mean"
 
 
-def check_same_shape(name, input, target, which="input and target"):
-    """Refuse what would broadcast: (n, 1) against (n,) would silently compare every pair."""
+def same_shape(name, input, target, which="input and target"):
+    """Both as tensors; refuses what would broadcast: (n, 1) against (n,) would silently compare every pair."""
+    input, target = as_tensor(name, input), as_tensor(name, target)
     if input.shape == target.shape:
-        return
+        return input, target
     hint = ""
     if input.size == target.size:
         hint = f"; {which.split()[-1]}.reshape({', '.join(map(str, input.shape))}) would fit"
@@ -42,7 +44,8 @@ def check_same_shape(name, input, target, which="input and target"):
 
 
 def fitting(name, what, x, input):
-    """`x`, which must broadcast to the shape of the input without making it larger."""
+    """`x` as a tensor, which must broadcast to the shape of the input without making it larger."""
+    x = as_tensor(name, x)
     try:
         fits = cg.broadcast_shapes(x.shape, input.shape) == input.shape
     except ValueError:
@@ -55,7 +58,7 @@ def fitting(name, what, x, input):
 def _weighted(name, loss, weight, reduction):
     if weight is None:
         return reduced(name, loss, reduction)
-    check_same_shape(name, loss, weight)
+    loss, weight = same_shape(name, loss, weight, "input and weight")
     loss = loss * weight
     return loss.sum() / weight.sum() if reduction == "mean" else reduced(name, loss, reduction)
 
@@ -82,7 +85,7 @@ def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", we
     >>> cg.nn.functional.mse_loss(cg.tensor([1.0, 2.0]), cg.tensor([0.0, 4.0]))
     tensor(2.5000)
     """
-    check_same_shape("mse_loss", input, target)
+    input, target = same_shape("mse_loss", input, target)
     difference = input - target
     return _weighted("mse_loss", difference * difference, weight, old_spelling(size_average, reduce, reduction))
 
@@ -108,7 +111,7 @@ def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", wei
     >>> cg.nn.functional.l1_loss(cg.tensor([1.0, 2.0]), cg.tensor([0.0, 4.0]))
     tensor(1.5000)
     """
-    check_same_shape("l1_loss", input, target)
+    input, target = same_shape("l1_loss", input, target)
     return _weighted("l1_loss", abs(input - target), weight, old_spelling(size_average, reduce, reduction))
 
 
@@ -133,7 +136,7 @@ def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     """
     if not delta > 0:
         raise ValueError(f"huber_loss: delta must be positive, got {delta}")
-    check_same_shape("huber_loss", input, target)
+    input, target = same_shape("huber_loss", input, target)
     d = input - target
     size = abs(d)
     loss = cg.where(size <= delta, d * d * 0.5, (size - 0.5 * delta) * delta)
@@ -159,7 +162,7 @@ def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mea
     """
     if beta < 0:
         raise ValueError(f"smooth_l1_loss: beta must not be negative, got {beta}")
-    check_same_shape("smooth_l1_loss", input, target)
+    input, target = same_shape("smooth_l1_loss", input, target)
     reduction = old_spelling(size_average, reduce, reduction)
     if beta == 0:
         return l1_loss(input, target, reduction=reduction)
@@ -192,7 +195,7 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
     >>> cg.nn.functional.kl_div(cg.tensor([[0.5, 0.5]]).log(), p, reduction="batchmean")
     tensor(0.6931)
     """
-    check_same_shape("kl_div", input, target)
+    input, target = same_shape("kl_div", input, target)
     if log_target:
         loss = cg.exp(target) * (target - input)
     else:
@@ -234,7 +237,7 @@ def poisson_nll_loss(input, target, log_input=True, full=False, size_average=Non
     tensor([1.0000, 0.7183])
     """
     name = "poisson_nll_loss"
-    check_same_shape(name, input, target)
+    input, target = same_shape(name, input, target)
     loss = cg.exp(input) - target * input if log_input else input - target * cg.log(input + eps)
     if full:
         large = target > 1
@@ -274,7 +277,8 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
     name = "gaussian_nll_loss"
     if not eps > 0:
         raise ValueError(f"{name}: eps must be positive, got {eps}")
-    var = cg.as_tensor(var, dtype=input.dtype) if isinstance(var, (int, float)) else var
+    input = as_tensor(name, input)
+    var = cg.as_tensor(var, dtype=input.dtype) if isinstance(var, (int, float)) else as_tensor(name, var)
     if var.ndim and var.shape != input.shape and var.shape == input.shape[:-1]:
         var = var[..., None]
     target, var = fitting(name, "target", target, input), fitting(name, "var", var, input)

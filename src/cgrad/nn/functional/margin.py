@@ -2,9 +2,10 @@
 from __future__ import annotations
 
 import cgrad as cg
+from cgrad.core.arguments import as_tensor
 from cgrad.core.batching import all_examples
 from cgrad.nn.functional.distance import cosine_similarity, pairwise_distance
-from cgrad.nn.functional.loss import check_same_shape, fitting, old_spelling, reduced
+from cgrad.nn.functional.loss import fitting, old_spelling, reduced, same_shape
 
 __all__ = [
     "cosine_embedding_loss", "hinge_embedding_loss", "margin_ranking_loss", "multi_margin_loss", "multilabel_margin_loss",
@@ -40,7 +41,7 @@ def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=No
     tensor([0.5000, 0.7500, 0.0000])
     """
     name = "hinge_embedding_loss"
-    check_same_shape(name, input, target)
+    input, target = same_shape(name, input, target)
     loss = cg.where(target != 1, cg.clamp_min(margin - input, 0.0), 0.0) + cg.where(target != -1, input, 0.0)
     return reduced(name, loss, old_spelling(size_average, reduce, reduction))
 
@@ -65,7 +66,7 @@ def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="m
     >>> cg.nn.functional.soft_margin_loss(cg.tensor([0.0, 2.0]), cg.tensor([1.0, -1.0]), reduction="none")
     tensor([0.6931, 2.1269])
     """
-    check_same_shape("soft_margin_loss", input, target)
+    input, target = same_shape("soft_margin_loss", input, target)
     return reduced("soft_margin_loss", cg.softplus(-target * input), old_spelling(size_average, reduce, reduction))
 
 
@@ -95,8 +96,8 @@ def margin_ranking_loss(input1, input2, target, margin=0.0, size_average=None, r
     tensor([0., 1.])
     """
     name = "margin_ranking_loss"
-    check_same_shape(name, input1, input2, "input1 and input2")
-    check_same_shape(name, input1, target)
+    input1, input2 = same_shape(name, input1, input2, "input1 and input2")
+    input1, target = same_shape(name, input1, target)
     loss = cg.clamp_min(margin - target * (input1 - input2), 0.0)
     return reduced(name, loss, old_spelling(size_average, reduce, reduction))
 
@@ -130,7 +131,8 @@ def cosine_embedding_loss(input1, input2, target, margin=0.0, size_average=None,
     tensor([0.4000, 0.6000])
     """
     name = "cosine_embedding_loss"
-    check_same_shape(name, input1, input2, "input1 and input2")
+    input1, input2 = same_shape(name, input1, input2, "input1 and input2")
+    target = as_tensor(name, target)
     if input1.ndim not in (1, 2) or target.shape != input1.shape[:-1]:
         raise ValueError(f"{name}: expected vectors of shape (N, D) and targets (N,), or (D,) and (), got {tuple(input1.shape)} and {tuple(target.shape)}")
     cosine = cosine_similarity(input1, input2, -1, 1e-6)
@@ -203,8 +205,8 @@ def triplet_margin_with_distance_loss(anchor, positive, negative, *, distance_fu
 def _triplet(name, anchor, positive, negative, distance, margin, swap, reduction):
     if not margin > 0:
         raise ValueError(f"{name}: margin must be positive, got {margin}")
-    check_same_shape(name, anchor, positive, "anchor and positive")
-    check_same_shape(name, anchor, negative, "anchor and negative")
+    anchor, positive = same_shape(name, anchor, positive, "anchor and positive")
+    anchor, negative = same_shape(name, anchor, negative, "anchor and negative")
     near, far = distance(anchor, positive), distance(anchor, negative)
     if swap:
         far = cg.minimum(far, distance(positive, negative))
@@ -248,6 +250,7 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
         raise ValueError(f"{name}: p must be 1 or 2, got {p}")
     x, y, single = _rows(name, input, target, per_class=False)
     n = x.shape[1]
+    weight = None if weight is None else as_tensor(name, weight)
     if weight is not None and weight.shape != (n,):
         raise ValueError(f"{name}: weight must have one element for each of {n} classes, got shape {tuple(weight.shape)}")
     excess = cg.relu(margin - cg.take_along_axis(x, y[:, None], 1) + x) ** p
@@ -300,6 +303,7 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
 
 def _rows(name, input, target, per_class):
     """Scores as rows, targets as integers for each, and whether there was one row only; checked."""
+    input, target = as_tensor(name, input), as_tensor(name, target)
     if not input.dtype.is_floating_point or target.dtype.kind not in ("integer", "unsigned integer"):
         raise TypeError(f"{name}: the input must be floating point and the target integers, got {input.dtype.name} and {target.dtype.name}")
     n = input.shape[-1] if input.ndim else 1
@@ -341,7 +345,7 @@ def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, r
     tensor(1.4100)
     """
     name = "multilabel_soft_margin_loss"
-    check_same_shape(name, input, target)
+    input, target = same_shape(name, input, target)
     if input.ndim == 0:
         raise ValueError(f"{name}: the input must have a class axis, got shape ()")
     loss = target * cg.softplus(-input) + (1.0 - target) * cg.softplus(input)
