@@ -7,7 +7,7 @@ paddings concern the unfolding alone.  Products are the register kernel of matmu
 GIL and starts no threads of its own inside ours.
 
 Each result belongs to one task and is summed in an order that the shape gives, so the bits never depend on the threads.  A task takes
-its buffers from malloc: below half a MiB, but for the sums of run_conv_weight, which come to MAX_SUMS or the size of the filters.
+its buffers from malloc, up to 600 KiB; the sums of run_conv_weight, which the caller provides, come to MAX_SUMS or the size of the filters.
 
 Read next: matmul.pxi.
 """
@@ -45,6 +45,7 @@ cdef struct Plan:
     Py_ssize_t taps, rows               # of a filter: taps of each channel, elements
     Py_ssize_t channel_step, tap_step   # rows of a tile: channels, and taps of each
     Py_ssize_t row_blocks               # how many tiles one above the other have all rows
+    Py_ssize_t group_step, group_blocks  # groups that share a tile, with all their rows and filters, and how many such blocks there are
     Py_ssize_t image, places            # elements of one channel of x and of y
     Py_ssize_t together                 # images whose places share a tile
     Py_ssize_t sets, tiles              # sets of so many images, tiles of a set
@@ -60,8 +61,8 @@ cdef struct Plan:
 
 
 cdef struct Rows:                       # of a tile: some taps of some channels, all taps if there are several channels
-    Py_ssize_t channel, n_channels, tap, n_taps
-    Py_ssize_t first, n                 # among those of the filters
+    Py_ssize_t channel, n_channels, tap, n_taps         # the channel among those of all groups
+    Py_ssize_t first, n                 # of one group: among the elements of its filters
 
 
 cdef struct Run:                        # places side by side along the last axis
@@ -119,6 +120,11 @@ cdef void fill_plan(Plan* plan, int dtype, const ConvShape* shape) noexcept nogi
     plan.tap_step = even_step(plan.taps, ROWS)
     plan.channel_step = even_step(s.channels, ROWS // max(1, plan.taps))
     plan.row_blocks = parts(s.channels, plan.channel_step) * parts(plan.taps, plan.tap_step)
+    plan.sums_row = s.filters if s.filters <= FEW_FILTERS else parts(s.filters, LINE // plan.size) * (LINE // plan.size)
+    plan.group_step = 1
+    if plan.row_blocks == 1:
+        plan.group_step = even_step(s.groups, min(ROWS // plan.rows, BLOCK // max(1, plan.sums_row)))
+    plan.group_blocks = parts(s.groups, plan.group_step)
     plan.image = s.image[0] * s.image[1] * s.image[2]
     plan.places = s.places[0] * s.places[1] * s.places[2]
     plan.together = max(1, min(s.n_images, plan.width // max(1, plan.places)))
@@ -132,14 +138,15 @@ cdef void run_tasks(Plan* plan, body_t body, Py_ssize_t n_tasks) noexcept nogil:
     parallel_for(body, plan, n_tasks, <Py_ssize_t> max(1.0, TASK * n_tasks / max(1.0, work)), work / 8)
 
 
-cdef void find_rows(const Plan* plan, Py_ssize_t number, Rows* rows) noexcept nogil:
+cdef void find_rows(const Plan* plan, Py_ssize_t group, Py_ssize_t n_groups, Py_ssize_t number, Rows* rows) noexcept nogil:
     cdef Py_ssize_t tap_blocks = parts(plan.taps, plan.tap_step)
-    rows.channel = number // tap_blocks * plan.channel_step
-    rows.n_channels = min(plan.channel_step, plan.s.channels - rows.channel)
+    cdef Py_ssize_t channel = number // tap_blocks * plan.channel_step, n_channels = min(plan.channel_step, plan.s.channels - channel)
+    rows.channel = group * plan.s.channels + channel
+    rows.n_channels = n_groups * n_channels
     rows.tap = number % tap_blocks * plan.tap_step
     rows.n_taps = min(plan.tap_step, plan.taps - rows.tap)
-    rows.first = rows.channel * plan.taps + rows.tap
-    rows.n = rows.n_channels * rows.n_taps
+    rows.first = channel * plan.taps + rows.tap
+    rows.n = n_channels * rows.n_taps
 
 
 cdef void find_tile(const Plan* plan, Py_ssize_t set, Py_ssize_t number, Tile* tile) noexcept nogil:
@@ -195,7 +202,7 @@ cdef inline void add_run(real* target, const real* source, Py_ssize_t step, Py_s
 
 
 cdef inline void move(const Plan* plan, const Tile* tile, const Rows* rows, real* images, real* buffer, bint fold) noexcept nogil:
-    """Rows of a tile from the images of a group; fold: added back to them."""
+    """Rows of a tile from the images; fold: added back to them."""
     cdef const ConvShape* s = &plan.s
     cdef const Run* run
     cdef Py_ssize_t step = s.stride[2], next_row = rows.n_taps * plan.width
@@ -310,28 +317,27 @@ cdef char* take_buffer(Plan* plan, Py_ssize_t nbytes) noexcept nogil:
 # ---- y = conv(x, w) + b ----------------------------------------------------------------------------------------------------------
 
 cdef void conv_tasks(void* context, Py_ssize_t first_task, Py_ssize_t last_task) noexcept nogil:
-    """Tasks (set of images, group, tile, block of filters), the last running fastest."""
+    """Tasks (set of images, block of groups, tile, block of filters), the last running fastest."""
     cdef Plan* plan = <Plan*> context
     cdef const ConvShape* s = &plan.s
-    cdef Py_ssize_t task, group, f, n, number, row, size = plan.size
+    cdef Py_ssize_t task, group, n_groups, f, n, number, k, row, size = plan.size
     cdef bint more
     cdef Tile tile
     cdef Rows rows
     cdef const char* w
-    cdef const char* x
     cdef char* y
     cdef char* out
-    cdef char* memory = take_buffer(plan, (ROWS + plan.block) * WIDTH_BYTES)
+    cdef char* memory = take_buffer(plan, (ROWS + plan.group_step * plan.block) * WIDTH_BYTES)
     cdef char* buffer = aligned(memory)
     if memory == NULL:
         return
     for task in range(first_task, last_task):
         f = task % plan.blocks * plan.block
         n = min(plan.block, s.filters - f)
-        group = task // (plan.blocks * plan.tiles) % s.groups
-        find_tile(plan, task // (plan.blocks * plan.tiles * s.groups), task // plan.blocks % plan.tiles, &tile)
+        group = task // (plan.blocks * plan.tiles) % plan.group_blocks * plan.group_step
+        n_groups = min(plan.group_step, s.groups - group)
+        find_tile(plan, task // (plan.blocks * plan.tiles * plan.group_blocks), task // plan.blocks % plan.tiles, &tile)
         f += group * s.filters
-        x = plan.x + group * s.channels * plan.image * size
         w = plan.w + f * plan.rows * size
         y = plan.out + f * plan.places * size
         if tile.n_images == 1:                              # a row of the product is a piece of y
@@ -342,14 +348,16 @@ cdef void conv_tasks(void* context, Py_ssize_t first_task, Py_ssize_t last_task)
             row = WIDTH_BYTES
         more = plan.b != NULL or plan.rows == 0
         if more:
-            fill_rows(plan, f, n, tile.width, out, row)
+            fill_rows(plan, f, n_groups * n, tile.width, out, row)
         for number in range(plan.row_blocks):
-            find_rows(plan, number, &rows)
-            unfold(plan, &tile, &rows, x, buffer)
-            plan.product(n, tile.width, rows.n, w + rows.first * size, plan.rows * size, size, buffer, WIDTH_BYTES, size, out, row, more)
+            find_rows(plan, group, n_groups, number, &rows)
+            unfold(plan, &tile, &rows, plan.x, buffer)
+            for k in range(n_groups):
+                plan.product(n, tile.width, rows.n, w + (k * n * plan.rows + rows.first) * size, plan.rows * size, size,
+                             buffer + k * rows.n * WIDTH_BYTES, WIDTH_BYTES, size, out + k * n * row, row, more)
             more = True
         if tile.n_images > 1:
-            pack_rows(plan, &tile, y, n, out, row, True)
+            pack_rows(plan, &tile, y, n_groups * n, out, row, True)
     free(memory)
 
 
@@ -359,54 +367,56 @@ cdef int run_conv(int dtype, const ConvShape* shape, const char* x, const char* 
     plan.x, plan.w, plan.b, plan.out = x, w, b, y
     plan.block = BLOCK
     plan.blocks = parts(plan.s.filters, plan.block)
-    while plan.block > 64 and plan.sets * plan.s.groups * plan.tiles * plan.blocks < ENOUGH_TASKS:
+    while plan.block > 64 and plan.group_step == 1 and plan.sets * plan.s.groups * plan.tiles * plan.blocks < ENOUGH_TASKS:
         plan.block //= 2
         plan.blocks = parts(plan.s.filters, plan.block)
     plan.block = even_step(plan.s.filters, plan.block)
-    run_tasks(&plan, conv_tasks, plan.sets * plan.s.groups * plan.tiles * plan.blocks)
+    run_tasks(&plan, conv_tasks, plan.sets * plan.group_blocks * plan.tiles * plan.blocks)
     return -1 if plan.no_memory else 0
 
 
 # ---- x = the adjoint of conv in x, of y, + b -------------------------------------------------------------------------------------
 
 cdef void transpose_tasks(void* context, Py_ssize_t first_task, Py_ssize_t last_task) noexcept nogil:
-    """Tasks (set of images, group, block of channels), the last running fastest."""
+    """Tasks (set of images, block of groups, block of channels), the last running fastest."""
     cdef Plan* plan = <Plan*> context
     cdef const ConvShape* s = &plan.s
-    cdef Py_ssize_t task, set, group, t, b, f, n, image, number, size = plan.size
+    cdef Py_ssize_t task, set, group, n_groups, channel, t, b, f, n, k, image, number, size = plan.size
     cdef Tile tile
     cdef Rows rows
     cdef const char* w
     cdef const char* y
-    cdef char* x
-    cdef char* memory = take_buffer(plan, (ROWS + min(s.filters, <Py_ssize_t> BLOCK)) * WIDTH_BYTES)
+    cdef char* memory = take_buffer(plan, (ROWS + plan.group_step * min(s.filters, <Py_ssize_t> BLOCK)) * WIDTH_BYTES)
     cdef char* buffer = aligned(memory)
     cdef char* packed = buffer + ROWS * WIDTH_BYTES
     if memory == NULL:
         return
     for task in range(first_task, last_task):
-        rows.channel = task % plan.blocks * plan.block
-        rows.n_channels = min(plan.block, s.channels - rows.channel)
-        group = task // plan.blocks % s.groups
-        set = task // (plan.blocks * s.groups)
+        channel = task % plan.blocks * plan.block
+        group = task // plan.blocks % plan.group_blocks * plan.group_step
+        n_groups = min(plan.group_step, s.groups - group)
+        set = task // (plan.blocks * plan.group_blocks)
+        rows.channel = group * s.channels + channel
+        rows.n_channels = n_groups * min(plan.block, s.channels - channel)
         y = plan.y + group * s.filters * plan.places * size
-        w = plan.w + (group * s.filters * plan.rows + rows.channel * plan.taps) * size
-        x = plan.out + group * s.channels * plan.image * size
+        w = plan.w + (group * s.filters * plan.rows + channel * plan.taps) * size
         for image in range(set * plan.together, min((set + 1) * plan.together, s.n_images)):
-            fill_rows(plan, group * s.channels + rows.channel, rows.n_channels, plan.image,
-                      x + (image * s.groups * s.channels + rows.channel) * plan.image * size, plan.image * size)
+            fill_rows(plan, rows.channel, rows.n_channels, plan.image,
+                      plan.out + (image * s.groups * s.channels + rows.channel) * plan.image * size, plan.image * size)
         for number in range(plan.tiles if s.filters else 0):
             find_tile(plan, set, number, &tile)
             for t in range(parts(plan.taps, plan.tap_step)):
                 rows.tap = t * plan.tap_step
                 rows.n_taps = min(plan.tap_step, plan.taps - rows.tap)
+                rows.n = rows.n_channels // n_groups * rows.n_taps
                 for b in range(parts(s.filters, BLOCK)):
                     f = b * BLOCK
                     n = min(s.filters - f, <Py_ssize_t> BLOCK)
-                    pack_rows(plan, &tile, y + f * plan.places * size, n, packed, WIDTH_BYTES, False)
-                    plan.product(rows.n_channels * rows.n_taps, tile.width, n, w + (f * plan.rows + rows.tap) * size, size, plan.rows * size,
-                                 packed, WIDTH_BYTES, size, buffer, WIDTH_BYTES, f > 0)
-                fold(plan, &tile, &rows, x, buffer)
+                    pack_rows(plan, &tile, y + f * plan.places * size, n_groups * n, packed, WIDTH_BYTES, False)
+                    for k in range(n_groups):
+                        plan.product(rows.n, tile.width, n, w + ((k * s.filters + f) * plan.rows + rows.tap) * size, size, plan.rows * size,
+                                     packed + k * n * WIDTH_BYTES, WIDTH_BYTES, size, buffer + k * rows.n * WIDTH_BYTES, WIDTH_BYTES, f > 0)
+                fold(plan, &tile, &rows, plan.out, buffer)
     free(memory)
 
 
@@ -415,55 +425,58 @@ cdef int run_conv_transpose(int dtype, const ConvShape* shape, const char* y, co
     fill_plan(&plan, dtype, shape)
     plan.y, plan.w, plan.b, plan.out = y, w, b, x
     plan.block = plan.channel_step
-    while plan.block > 1 and plan.sets * plan.s.groups * parts(plan.s.channels, plan.block) < ENOUGH_TASKS:
+    while plan.block > 1 and plan.group_step == 1 and plan.sets * plan.s.groups * parts(plan.s.channels, plan.block) < ENOUGH_TASKS:
         plan.block = parts(plan.block, 2)
     plan.blocks = parts(plan.s.channels, plan.block)
-    run_tasks(&plan, transpose_tasks, plan.sets * plan.s.groups * plan.blocks)
+    run_tasks(&plan, transpose_tasks, plan.sets * plan.group_blocks * plan.blocks)
     return -1 if plan.no_memory else 0
 
 
 # ---- w = the adjoint of conv in w, of y and x --------------------------------------------------------------------------------------
 
 cdef void weight_tasks(void* context, Py_ssize_t first_task, Py_ssize_t last_task) noexcept nogil:
-    """Tasks (chunk of tiles, group, block of filters), the last running fastest.  Sums are the transpose of w."""
+    """Tasks (chunk of tiles, block of groups, block of filters), the last running fastest.  Sums are the transpose of w."""
     cdef Plan* plan = <Plan*> context
     cdef const ConvShape* s = &plan.s
-    cdef Py_ssize_t task, chunk, group, f, n, columns, number, k, size = plan.size
+    cdef Py_ssize_t task, chunk, group, n_groups, f, n, columns, number, block, k, size = plan.size
+    cdef bint few = plan.s.filters <= FEW_FILTERS
     cdef Tile tile
     cdef Rows rows
-    cdef const char* x
     cdef const char* y
     cdef char* sums
-    cdef char* memory = take_buffer(plan, (ROWS + 2 * plan.block) * WIDTH_BYTES)
+    cdef char* memory = take_buffer(plan, (ROWS + 2 * plan.group_step * plan.block) * WIDTH_BYTES)
     cdef char* buffer = aligned(memory)
     cdef char* packed = buffer + ROWS * WIDTH_BYTES
-    cdef char* columns_of_y = packed + plan.block * WIDTH_BYTES
+    cdef char* columns_of_y = packed + plan.group_step * plan.block * WIDTH_BYTES
     if memory == NULL:
         return
     for task in range(first_task, last_task):
         f = task % plan.blocks * plan.block
         n = min(plan.block, s.filters - f)
-        group = task // plan.blocks % s.groups
-        chunk = task // (plan.blocks * s.groups)
+        group = task // plan.blocks % plan.group_blocks * plan.group_step
+        n_groups = min(plan.group_step, s.groups - group)
+        chunk = task // (plan.blocks * plan.group_blocks)
         columns = min(plan.block, plan.sums_row - f)
-        x = plan.x + group * s.channels * plan.image * size
         y = plan.y + (group * s.filters + f) * plan.places * size
         sums = plan.out + ((chunk * s.groups + group) * plan.rows * plan.sums_row + f) * size
         for number in range(chunk * plan.chunk, min((chunk + 1) * plan.chunk, plan.sets * plan.tiles)):
             find_tile(plan, number // plan.tiles, number % plan.tiles, &tile)
-            pack_rows(plan, &tile, y, n, packed, WIDTH_BYTES, False)
-            if columns > FEW_FILTERS:
+            pack_rows(plan, &tile, y, n_groups * n, packed, WIDTH_BYTES, False)
+            for k in range(0 if few else n_groups):
                 if plan.double_precision:
-                    transpose(<double*> packed, plan.width, n, tile.width, <double*> columns_of_y, columns)
+                    transpose(<double*> (packed + k * n * WIDTH_BYTES), plan.width, n, tile.width,
+                              <double*> (columns_of_y + k * columns * WIDTH_BYTES), columns)
                 else:
-                    transpose(<float*> packed, plan.width, n, tile.width, <float*> columns_of_y, columns)
-            for k in range(plan.row_blocks):
-                find_rows(plan, k, &rows)
-                unfold(plan, &tile, &rows, x, buffer)
-                plan.product(rows.n, columns, tile.width, buffer, WIDTH_BYTES, size,
-                             columns_of_y if columns > FEW_FILTERS else packed, columns * size if columns > FEW_FILTERS else size,
-                             size if columns > FEW_FILTERS else <Py_ssize_t> WIDTH_BYTES,
-                             sums + rows.first * plan.sums_row * size, plan.sums_row * size, number > chunk * plan.chunk)
+                    transpose(<float*> (packed + k * n * WIDTH_BYTES), plan.width, n, tile.width,
+                              <float*> (columns_of_y + k * columns * WIDTH_BYTES), columns)
+            for block in range(plan.row_blocks):
+                find_rows(plan, group, n_groups, block, &rows)
+                unfold(plan, &tile, &rows, plan.x, buffer)
+                for k in range(n_groups):
+                    plan.product(rows.n, columns, tile.width, buffer + k * rows.n * WIDTH_BYTES, WIDTH_BYTES, size,
+                                 packed + k * n * WIDTH_BYTES if few else columns_of_y + k * columns * WIDTH_BYTES,
+                                 size if few else columns * size, <Py_ssize_t> WIDTH_BYTES if few else size,
+                                 sums + (k * plan.rows + rows.first) * plan.sums_row * size, plan.sums_row * size, number > chunk * plan.chunk)
     free(memory)
 
 
@@ -490,13 +503,11 @@ cdef void sum_tasks(void* context, Py_ssize_t first, Py_ssize_t last) noexcept n
 
 cdef Py_ssize_t plan_sums(Plan* plan) noexcept nogil:
     """Choose block and chunks; returns the bytes of all sums."""
-    cdef Py_ssize_t tiles = plan.sets * plan.tiles, lanes = LINE // plan.size, nbytes
-    plan.sums_row = plan.s.filters if plan.s.filters <= FEW_FILTERS else parts(plan.s.filters, lanes) * lanes
-    nbytes = plan.s.groups * plan.rows * plan.sums_row * plan.size
+    cdef Py_ssize_t tiles = plan.sets * plan.tiles, nbytes = plan.s.groups * plan.rows * plan.sums_row * plan.size
     plan.chunk = parts(max(1, tiles), max(1, min(MAX_SUMS // max(1, nbytes), 2 * ENOUGH_TASKS)))
     plan.chunks = parts(tiles, plan.chunk)
     plan.block = BLOCK
-    while plan.block > 64 and plan.chunks * plan.s.groups * parts(plan.s.filters, plan.block) < ENOUGH_TASKS:
+    while plan.block > 64 and plan.group_step == 1 and plan.chunks * plan.s.groups * parts(plan.s.filters, plan.block) < ENOUGH_TASKS:
         plan.block //= 2
     plan.block = min(plan.block, plan.sums_row)
     plan.blocks = parts(plan.s.filters, max(1, plan.block))
@@ -514,7 +525,7 @@ cdef int run_conv_weight(int dtype, const ConvShape* shape, const char* y, const
     fill_plan(&plan, dtype, shape)
     plan_sums(&plan)
     plan.x, plan.y, plan.w, plan.out = x, y, w, scratch
-    run_tasks(&plan, weight_tasks, plan.chunks * plan.s.groups * plan.blocks)
+    run_tasks(&plan, weight_tasks, plan.chunks * plan.group_blocks * plan.blocks)
     parallel_for(sum_tasks, &plan, plan.s.groups * plan.rows, max(1, TASK // 64 // max(1, plan.s.filters * plan.chunks)),
                  <double> plan.s.groups * plan.s.filters * plan.rows * plan.chunks)
     return -1 if plan.no_memory else 0
