@@ -260,19 +260,22 @@ def _linear(x, axis, length, scale, align_corners):
     return _weighted(x, axis, start, (1 - w, w))
 
 
-def _cubic(x, axis, length, scale, align_corners):
-    """Keys' convolution with a = -3/4 over four neighbours."""
+def cubic_weights(t):
+    """Keys' convolution with a = -3/4 at the four neighbours of a point that lies t behind the second."""
     a = -0.75
-    source = _sources(length, scale, align_corners)
-    start = cg.floor(source)
-    w = source - start
 
     def near(d):
         return ((a + 2) * d - (a + 3)) * d * d + 1
 
     def far(d):
         return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
-    return _weighted(x, axis, start - 1, (far(w + 1), near(w), near(1 - w), far(2 - w)))
+    return far(t + 1), near(t), near(1 - t), far(2 - t)
+
+
+def _cubic(x, axis, length, scale, align_corners):
+    source = _sources(length, scale, align_corners)
+    start = cg.floor(source)
+    return _weighted(x, axis, start - 1, cubic_weights(source - start))
 
 
 def _area(x, axis, length):

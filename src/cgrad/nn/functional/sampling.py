@@ -4,6 +4,7 @@ from __future__ import annotations
 import math
 
 import cgrad as cg
+from cgrad.nn.functional.image import cubic_weights
 from cgrad.ops.pool import sample
 
 __all__ = ["affine_grid", "grid_sample"]
@@ -38,25 +39,13 @@ def _places(x, n):
     return cg.where(inside, x, 0.0).astype(cg.int32), inside
 
 
-def _cubic_weights(t):
-    """Keys' convolution with a = -3/4 at the four neighbours of a point that lies t behind the second."""
-    a = -0.75
-
-    def near(d):
-        return ((a + 2) * d - (a + 3)) * d * d + 1
-
-    def far(d):
-        return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
-    return far(t + 1), near(t), near(1 - t), far(2 - t)
-
-
 def _axis_taps(x, n, mode, padding_mode, align_corners):
     """For one axis: (place, inside, weight) of each element that a point reads."""
     x = (x + 1) * (0.5 * (n - 1)) if align_corners else (x + 1) * (0.5 * n) - 0.5
     if mode == "bicubic":                       # each of the four elements is padded, not the point
         x = cg.clip(x, -4.0 - n, 2.0 * n + 4.0) if padding_mode != "reflection" else x
         start = cg.floor(x.detach())
-        return [(*_places(_inside(start + k, n, padding_mode, align_corners), n), w) for k, w in enumerate(_cubic_weights(x - start), -1)]
+        return [(*_places(_inside(start + k, n, padding_mode, align_corners), n), w) for k, w in enumerate(cubic_weights(x - start), -1)]
     x = _inside(x, n, padding_mode, align_corners)
     if padding_mode == "zeros":                 # beyond this all weights count nothing; keeps infinity out of the arithmetic
         x = cg.clamp_max(cg.clamp_min(x, -2.0), n + 1.0)
