@@ -1,4 +1,4 @@
-"""Embedding: a table whose rows are picked by index."""
+"""Embedding and EmbeddingBag: a table whose rows are picked by index, one by one or summed in bags."""
 from __future__ import annotations
 
 import cgrad as cg
@@ -8,7 +8,7 @@ from cgrad.nn.functional.embedding import row_number
 from cgrad.nn.module import Module
 from cgrad.nn.parameter import Parameter
 
-__all__ = ["Embedding"]
+__all__ = ["Embedding", "EmbeddingBag"]
 
 
 class Embedding(Module):
@@ -112,3 +112,64 @@ class Embedding(Module):
             if getattr(self, name) != default:
                 parts.append(f"{name}={getattr(self, name)}")
         return ", ".join(parts)
+
+
+class EmbeddingBag(Module):
+    """A table of vectors, of which sums, means or maxima are taken for bags of indices.
+
+    Parameters
+    ----------
+    num_embeddings, embedding_dim, max_norm, norm_type, scale_grad_by_freq, sparse, dtype
+        As for `Embedding`.
+    mode : {"mean", "sum", "max"}
+        What is taken over the rows of a bag.
+    include_last_offset : bool, default False
+        Whether the last offset is the end of the last bag.
+    padding_idx : int, optional
+        An index that counts as not there; its row starts at 0.
+
+    Attributes
+    ----------
+    weight : Parameter, shape (num_embeddings, embedding_dim)
+        Starts as standard normal numbers, as in PyTorch.
+
+    See Also
+    --------
+    cgrad.nn.functional.embedding_bag : The same with the table as an argument.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.nn.EmbeddingBag(10, 3)(cg.tensor([1, 2, 4, 5]), cg.tensor([0, 3])).shape
+    (2, 3)
+    """
+
+    def __init__(self, num_embeddings, embedding_dim, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, mode="mean", sparse=False,
+                 _weight=None, include_last_offset=False, padding_idx=None, device=None, dtype=None):
+        super().__init__()
+        self.num_embeddings = num_embeddings
+        self.embedding_dim = embedding_dim
+        self.max_norm = max_norm
+        self.norm_type = norm_type
+        self.scale_grad_by_freq = scale_grad_by_freq
+        self.mode = mode
+        self.sparse = sparse
+        self.include_last_offset = include_last_offset
+        self.padding_idx = None if padding_idx is None else row_number("EmbeddingBag", padding_idx, num_embeddings)
+        self.weight = Parameter(cg.empty((num_embeddings, embedding_dim), dtype=dtype) if _weight is None else _weight)
+        if _weight is None:
+            self.reset_parameters()
+
+    def reset_parameters(self):
+        """Draw new values; the padding row becomes 0."""
+        init.normal_(self.weight)
+        if self.padding_idx is not None:
+            with cg.no_grad():
+                self.weight[self.padding_idx] = 0.0
+
+    def forward(self, input, offsets=None, per_sample_weights=None):
+        return F.embedding_bag(input, self.weight, offsets, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.mode, self.sparse,
+                               per_sample_weights, self.include_last_offset, self.padding_idx)
+
+    def extra_repr(self):
+        return f"{self.num_embeddings}, {self.embedding_dim}, mode={self.mode!r}"

@@ -1,4 +1,4 @@
-"""Layers of affine maps and of shapes: Linear, Flatten, Unflatten, Identity."""
+"""Layers of affine and bilinear maps and of shapes: Linear, Bilinear, Flatten, Unflatten, Identity."""
 from __future__ import annotations
 
 import math
@@ -9,7 +9,7 @@ from cgrad.nn import init
 from cgrad.nn.module import Module
 from cgrad.nn.parameter import Parameter
 
-__all__ = ["Linear", "Flatten", "Unflatten", "Identity"]
+__all__ = ["Linear", "Bilinear", "Flatten", "Unflatten", "Identity"]
 
 
 class Linear(Module):
@@ -69,6 +69,58 @@ class Linear(Module):
 
     def extra_repr(self):
         return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
+
+
+class Bilinear(Module):
+    """A bilinear form for each output, ``input1 @ weight[o] @ input2 + bias[o]``.
+
+    Parameters
+    ----------
+    in1_features, in2_features, out_features : int
+    bias : bool, default True
+    dtype : dtype, optional
+        Default: the default floating dtype.
+
+    Attributes
+    ----------
+    weight : Parameter, shape (out_features, in1_features, in2_features)
+    bias : Parameter, shape (out_features,), or None
+
+    Notes
+    -----
+    Both start uniform in ``(-1/sqrt(in1_features), 1/sqrt(in1_features))``, as in PyTorch.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.nn.Bilinear(3, 4, 5)(cg.ones((2, 3)), cg.ones((2, 4))).shape
+    (2, 5)
+    """
+
+    def __init__(self, in1_features, in2_features, out_features, bias=True, device=None, dtype=None):
+        super().__init__()
+        if not isinstance(in1_features, int) or in1_features <= 0:
+            raise ValueError(f"Bilinear: in1_features must be an int of at least 1, got {in1_features!r}")
+        self.in1_features = in1_features
+        self.in2_features = in2_features
+        self.out_features = out_features
+        self.weight = Parameter(cg.empty((out_features, in1_features, in2_features), dtype=dtype))
+        self.register_parameter("bias", Parameter(cg.empty((out_features,), dtype=dtype)) if bias else None)
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        """Draw new values."""
+        bound = 1 / math.sqrt(self.in1_features)
+        init.uniform_(self.weight, -bound, bound)
+        if self.bias is not None:
+            init.uniform_(self.bias, -bound, bound)
+
+    def forward(self, input1, input2):
+        return F.bilinear(input1, input2, self.weight, self.bias)
+
+    def extra_repr(self):
+        return (f"in1_features={self.in1_features}, in2_features={self.in2_features}, out_features={self.out_features}, "
+                f"bias={self.bias is not None}")
 
 
 class Flatten(Module):

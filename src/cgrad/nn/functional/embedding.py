@@ -5,7 +5,7 @@ import cgrad as cg
 from cgrad.core.forward.embedding import check_indices
 from cgrad.ops.embedding import embedding as _embedding
 
-__all__ = ["embedding"]
+__all__ = ["embedding", "embedding_bag"]
 
 
 def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
@@ -66,6 +66,99 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
     if max_norm is not None:
         _renormalize(input, weight, float(max_norm), float(norm_type))
     return _embedding(weight, input, padding, bool(scale_grad_by_freq))
+
+
+def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, mode="mean", sparse=False,
+                  per_sample_weights=None, include_last_offset=False, padding_idx=None):
+    """Sums, means or maxima of rows of a table, for bags of indices.
+
+    Parameters
+    ----------
+    input : Tensor of integers, shape (B, N) or (N,)
+        A bag in each row; or all bags one after the other, with `offsets`.
+    weight : Tensor, shape (num_embeddings, embedding_dim)
+    offsets : Tensor of integers, shape (B,), optional
+        Where each bag starts in a 1-d input; the first is 0.
+    max_norm, norm_type, scale_grad_by_freq, sparse
+        As for `embedding`.
+    mode : {"mean", "sum", "max"}
+        What is taken over the rows of a bag; 0 for an empty one.
+    per_sample_weights : Tensor, shape as `input`, optional
+        Factors of the rows, with mode "sum".
+    include_last_offset : bool, default False
+        Whether the last offset is the end of the last bag.
+    padding_idx : int, optional
+        An index that counts as not there.
+
+    Returns
+    -------
+    Tensor, shape (B, embedding_dim)
+
+    Raises
+    ------
+    IndexError
+        If an index is not in ``[0, num_embeddings)``.
+    ValueError
+        If shapes, offsets or mode do not fit.
+
+    Notes
+    -----
+    Gradient of "max": equal largest rows of a bag share it evenly.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> weight = cg.tensor([[0.0, 0.5], [1.0, 1.5], [2.0, 2.5]])
+    >>> cg.nn.functional.embedding_bag(cg.tensor([2, 0, 1]), weight, cg.tensor([0, 2]), mode="sum")
+    tensor([[2.0000, 3.0000],
+            [1.0000, 1.5000]])
+    """
+    if mode not in ("sum", "mean", "max"):
+        raise ValueError(f"embedding_bag: mode must be 'sum', 'mean' or 'max', got {mode!r}")
+    if mode == "max" and (scale_grad_by_freq or sparse):
+        raise ValueError("embedding_bag: mode 'max' goes with neither scale_grad_by_freq nor sparse")
+    if per_sample_weights is not None and (mode != "sum" or per_sample_weights.shape != input.shape):
+        raise ValueError(f"embedding_bag: per_sample_weights need mode 'sum' and the shape {tuple(input.shape)} of the input, got mode {mode!r} and "
+                         f"shape {tuple(per_sample_weights.shape)}")
+    bag, n_bags, used = _bags(input, offsets, include_last_offset)
+    index = input.reshape(-1)[:used]
+    rows = embedding(index, weight, None, max_norm, norm_type, scale_grad_by_freq)
+    if per_sample_weights is not None:
+        rows = rows * per_sample_weights.reshape(-1)[:used].unsqueeze(1)
+    there = cg.ones((used, 1), dtype=cg.bool)
+    if padding_idx is not None:
+        there = (index != row_number("embedding_bag", padding_idx, weight.shape[0])).unsqueeze(1)
+    out = cg.zeros((n_bags, weight.shape[1]), dtype=rows.dtype)
+    if mode == "max":
+        found = cg.index_reduce(out, 0, bag, cg.where(there, rows, float("-inf")), "amax", include_self=False)
+        return cg.where(found == float("-inf"), 0.0, found)
+    out = cg.index_add(out, 0, bag, cg.where(there, rows, 0.0))
+    if mode == "sum":
+        return out
+    counts = cg.index_add(cg.zeros((n_bags, 1), dtype=rows.dtype), 0, bag, there.astype(rows.dtype))
+    return out / cg.maximum(counts, 1.0)
+
+
+def _bags(input, offsets, include_last_offset):
+    """(the bag of each index, how many bags there are, how many indices belong to one)"""
+    if input.ndim == 2:
+        if offsets is not None:
+            raise ValueError("embedding_bag: a 2-d input has a bag in each row, so offsets must be None")
+        n_bags, length = input.shape
+        return cg.arange(n_bags).repeat_interleave(length), n_bags, n_bags * length
+    if input.ndim != 1 or offsets is None or offsets.ndim != 1:
+        raise ValueError(f"embedding_bag: a 2-d input, or a 1-d one with 1-d offsets is needed, got an input of shape {tuple(input.shape)} and offsets "
+                         f"{None if offsets is None else tuple(offsets.shape)}")
+    starts = offsets.tolist()
+    if include_last_offset and not starts:
+        raise ValueError("embedding_bag: include_last_offset needs at least one offset")
+    ends = [*starts[1:], input.shape[0]]
+    if starts and (starts[0] != 0 or any(start > end for start, end in zip(starts, ends))):
+        raise ValueError(f"embedding_bag: offsets must start at 0, not fall, and be at most {input.shape[0]}, the number of indices; got {starts}")
+    used = starts[-1] if include_last_offset else input.shape[0] if starts else 0
+    n_bags = len(starts) - include_last_offset
+    bag = cg.searchsorted(offsets[:n_bags], cg.arange(used, dtype=offsets.dtype), right=True) - 1 if n_bags else cg.zeros(0, dtype=cg.int64)
+    return bag, n_bags, used
 
 
 def row_number(name, padding_idx, n_rows):

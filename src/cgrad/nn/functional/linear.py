@@ -5,7 +5,7 @@ import cgrad as cg
 from cgrad.core.batching import all_examples
 from cgrad.ops.matmul import _linear
 
-__all__ = ["linear", "one_hot"]
+__all__ = ["bilinear", "linear", "one_hot"]
 
 
 def linear(input, weight, bias=None):
@@ -43,6 +43,44 @@ def _one_output(input, weight, bias):
         raise ValueError(f"linear: the bias must have shape () for a weight of shape {tuple(weight.shape)}, got {tuple(bias.shape)}")
     y = _linear(input, weight.reshape(1, -1), None if bias is None else bias.reshape(1))
     return y.reshape(input.shape[:-1])
+
+
+def bilinear(input1, input2, weight, bias=None):
+    """A bilinear form for each output, ``input1 @ weight[o] @ input2 + bias[o]``.
+
+    Parameters
+    ----------
+    input1 : Tensor, shape (*, in1_features)
+    input2 : Tensor, shape (*, in2_features)
+        The same leading axes.
+    weight : Tensor, shape (out_features, in1_features, in2_features)
+    bias : Tensor, shape (out_features,), optional
+
+    Returns
+    -------
+    Tensor, shape (*, out_features)
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not fit.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> x, y, w = cg.tensor([[1.0, 2.0]]), cg.tensor([[3.0, 4.0]]), cg.tensor([[[1.0, 0.0], [0.0, 1.0]], [[0.0, 1.0], [0.0, 0.0]]])
+    >>> cg.nn.functional.bilinear(x, y, w)
+    tensor([[11.,  4.]])
+    """
+    batch = input1.shape[:-1]
+    if weight.ndim != 3 or not input1.ndim or input2.shape[:-1] != batch or (input1.shape[-1], input2.shape[-1]) != weight.shape[1:] \
+            or (bias is not None and bias.shape != weight.shape[:1]):
+        raise ValueError(f"bilinear: inputs of shape (*, in1), (*, in2), a weight (out, in1, in2) and a bias (out,) are needed, got {tuple(input1.shape)}, "
+                         f"{tuple(input2.shape)}, {tuple(weight.shape)} and {None if bias is None else tuple(bias.shape)}")
+    n_out, n1, n2 = weight.shape
+    left = (input1 @ weight.permute(1, 0, 2).reshape(n1, n_out * n2)).reshape(*batch, n_out, n2)       # one product for all outputs
+    y = (left @ input2.unsqueeze(-1)).squeeze(-1)
+    return y if bias is None else y + bias
 
 
 def one_hot(tensor, num_classes=-1):
