@@ -364,7 +364,7 @@ row("vector_norm", lambda x, ord=2, axis=None, keepdims=False: np.linalg.vector_
     [Sample(Draw((2, 3), 0.5, 2.0)), Sample(Draw((2, 3, 4), -2.0, -0.5), axis=(0, 2)), Sample(Draw((2, 3)), axis=1, keepdims=True),
      Sample(Draw((2, 3), 0.5, 2.0), ord=1, axis=1), Sample(Draw((2, 3), 0.5, 2.0), ord=3), Sample(Draw((0,))),
      Sample(Draw((4,), 0.5, 2.0, distinct=True), ord=INF), Sample(Draw((4,), 0.5, 2.0, distinct=True), ord=-INF),
-     Sample(Draw((2, 3)), ord=0, axis=1)])
+     Sample(Draw((2, 3)), ord=0, axis=1), Sample(Draw((2, 3), 0.5, 2.0), ord=0.5, axis=0), Sample(Draw((3,), 0.5, 2.0), ord=-1.5)])
 
 # ------------------------------------------------------------------------------------------------------------------ shape
 row("reshape", lambda x, *shape: np.reshape(x, shape[0] if len(shape) == 1 else shape),

@@ -397,3 +397,16 @@ def test_what_needs_complex_numbers_says_so():
             getattr(module, name)
     with pytest.raises(AttributeError, match="no attribute 'x'"):
         cg.fft.x
+
+
+@pytest.mark.parametrize(("data", "order", "value", "slope"), [
+    *[([0.0, 0.0], p, 0.0, [0.0, 0.0]) for p in (2, 3, 1, np.inf, 0.5, -0.5, -1, -2)],
+    ([4.0, 0.0], 0.5, 4.0, [1.0, 0.0]), ([4.0, 0.0], -1, 0.0, [0.0, 0.0]), ([-3.0, 4.0], -2, 2.4, [-0.512, 0.216]),
+])
+def test_vector_norms_of_any_order_have_finite_slopes_at_zero(data, order, value, slope):
+    x = cg.tensor(np.array(data), requires_grad=True)
+    y = cg.linalg.vector_norm(x, order)
+    y.backward()
+    np.testing.assert_allclose(y.item(), value, rtol=1e-14)
+    np.testing.assert_allclose(x.grad.numpy(), slope, rtol=1e-12)
+    assert np.isnan(cg.linalg.vector_norm(cg.tensor([np.nan, 0.0]), order).item())

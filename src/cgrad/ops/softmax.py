@@ -11,7 +11,7 @@ from cgrad.ops import compare
 from cgrad.core.arguments import as_floating, one_axis, result_shape, several_axes
 from cgrad.ops.define import define, public
 from cgrad.ops.elementwise import exp, sqrt
-from cgrad.ops.reduction import _max, _min, _sum, kept
+from cgrad.ops.reduction import _max, _min, _sum, any, kept
 
 
 def softmax_axis(name, axis, x):
@@ -247,8 +247,8 @@ def vector_norm(x, ord=2, axis=None, keepdims=False, dtype=None):
 
     Notes
     -----
-    Gradient for ``ord=2``: ``g * x / out``; 0 at the zero vector.  Other orders get theirs from `abs`, `max` and powers; 0 at the
-    zero vector, too.
+    Gradient for ``ord=2``: ``g * x / out``; 0 at the zero vector.  Other orders get theirs from `abs`, `max` and powers; 0 where the norm
+    is 0, too, and for elements that are 0 if the order is below 1, where the slope is infinite.
 
     Examples
     --------
@@ -270,7 +270,13 @@ def vector_norm(x, ord=2, axis=None, keepdims=False, dtype=None):
         return _sum(size, axes, keepdims)
     if ord == 0:
         return _sum(compare.where(x == 0, x * 0, 1), axes, keepdims)
-    total = _sum(size ** ord, axes, keepdims)
-    # The outer power has an infinite slope at 0, where the inner one is 0: put 1 there and take the 0 back afterwards.
+    # Powers have infinite slopes at 0, the inner one below an order of 1, the outer one above: put 1 there and take the 0 back afterwards.
+    hit = x == 0
+    if ord < 1:
+        total = _sum(compare.where(hit, 0 if ord > 0 else 1, compare.where(hit, 1, size) ** ord), axes, keepdims)
+    else:
+        total = _sum(size ** ord, axes, keepdims)
     zero = total == 0
+    if ord < 0:
+        zero = compare.logical_or(zero, compare.logical_and(any(hit, axes, keepdims), total == total))
     return compare.where(zero, 0, compare.where(zero, 1, total) ** (1 / ord))
