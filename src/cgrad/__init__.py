@@ -9,7 +9,8 @@ from math import e, inf, nan, pi
 from cgrad.config import __version__, get_num_threads, set_num_threads, show_config, threads
 from cgrad.core.dtype import DType as dtype
 from cgrad.core.dtype import bool_ as bool
-from cgrad.core.dtype import float32, float64, get_default_dtype, int8, int16, int32, int64, promote_types, set_default_dtype, uint8
+from cgrad.core.dtype import bfloat16, float16, float32, float64, get_default_dtype, int8, int16, int32, int64, promote_types, set_default_dtype
+from cgrad.core.dtype import uint8, uint16, uint32, uint64
 from cgrad.core.tensor import Tensor
 from cgrad.ops import PUBLIC as _operations
 from cgrad.ops import Op
@@ -24,6 +25,7 @@ from cgrad.autograd import checkpoint, enable_grad, is_grad_enabled, no_grad, se
 from cgrad.printing import set_printoptions  # noqa: E402
 from cgrad.random import Generator, manual_seed  # noqa: E402
 
+half = float16
 float = float32
 double = float64
 long = int64

@@ -14,7 +14,8 @@ DTYPES = [
     (True, "bool"), (3, "int64"), (2.5, "float32"), ([True, False], "bool"), ([1, True], "int64"), ([1, 2.5], "float32"), ([], "float32"),
     ([[], []], "float32"), (range(3), "int64"), (np.float64(1), "float64"), (np.float32(1), "float32"), (np.int8(1), "int8"),
     (np.bool_(True), "bool"), ([np.float64(1), 2], "float64"), ([np.int8(1), 2], "int8"), ([np.int8(1), 2.5], "float32"),
-    ([np.float32(1), np.float64(2)], "float64"), (np.zeros(2, np.uint8), "uint8"), (np.zeros(2, ">f8"), "float64"), (np.zeros(2, ">i4"), "int32"),
+    ([np.float32(1), np.float64(2)], "float64"), (np.zeros(2, np.uint8), "uint8"), (np.zeros(2, np.uint16), "uint16"), (np.zeros(2, np.ulonglong), "uint64"), (np.zeros(2, np.float16), "float16"),
+    (np.zeros(2, ">u4"), "uint32"), (np.zeros(2, ">f8"), "float64"), (np.zeros(2, ">i4"), "int32"),
     (bytearray(b"ab"), "uint8"), (b"ab", "uint8"), (array.array("d", [1.0]), "float64"), (array.array("i", [1]), "int32"), (memoryview(b"x"), "uint8"),
     ([np.zeros(2, np.float32), np.zeros(2)], "float64"), ([np.zeros(2, np.int32), [1, 2]], "int64"),
 ]
@@ -76,8 +77,7 @@ def test_lists_that_hold_themselves():
 
 
 REFUSED = ["abc", None, 1j, [1j], {1: 2}, {1}, object(), ["a"], [None], np.array(["a"]), np.array([1, None]), np.array([1j]),
-           np.array(["2020-01-01"], "M8[D]"), np.zeros(1, [("a", "i4")]), np.zeros(1, np.uint16), np.zeros(1, np.uint64), np.zeros(1, np.float16),
-           np.longdouble(1), np.ma.array([1, 2], mask=[0, 1])]
+           np.array(["2020-01-01"], "M8[D]"), np.zeros(1, [("a", "i4")]), np.longdouble(1), np.ma.array([1, 2], mask=[0, 1])]
 
 
 @pytest.mark.parametrize("data", REFUSED, ids=[type(d).__name__ + str(k) for k, d in enumerate(REFUSED)])
@@ -103,11 +103,11 @@ def test_integers_beyond_the_dtype_overflow_with_their_value():
         cg.tensor([float("nan")], dtype=cg.int64)
 
 
-def test_wider_dtypes_convert_what_cgrad_lacks():
+def test_arrays_convert_on_the_way():
     assert cg.tensor(np.array([70], np.uint16), dtype=cg.int32).tolist() == [70]
     assert cg.tensor(np.array([1.5], np.float16), dtype=cg.float32).tolist() == [1.5]
-    with pytest.raises(OverflowError, match="70000 does not fit int16"):
-        cg.tensor(np.array([70000], np.uint32), dtype=cg.int16)
+    assert cg.tensor(np.array([70000, -1]), dtype=cg.uint16).tolist() == np.array([70000, -1]).astype(np.uint16).tolist()
+    assert cg.tensor(np.array([2.5, 1e9], ">f8"), dtype=cg.bfloat16).tolist() == [2.5, 998244352.0]
 
 
 # ------------------------------------------------------------------------------------------------------------ layouts

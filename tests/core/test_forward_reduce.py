@@ -31,8 +31,10 @@ def test_arg(name, axis, keepdims):
     assert got.dtype == np.int64
 
 
-def test_integers_sum_to_int64():
-    assert np.asarray(forward.sum(tensor(np.full(300, 255, np.uint8)), None, False)) == 300 * 255
+def test_integers_sum_to_64_bits():
+    for dtype, wide in ((np.uint8, np.uint64), (np.uint16, np.uint64), (np.uint32, np.uint64), (np.uint64, np.uint64), (np.int8, np.int64)):
+        got = np.asarray(forward.sum(tensor(np.full(300, 127, dtype)), None, False))
+        assert got == 300 * 127 and got.dtype == wide
     assert np.asarray(forward.sum(tensor(np.array([True, True])), None, False)).dtype == np.int64
 
 

@@ -98,7 +98,8 @@ def test_integers_and_choices():
     x = cg.randint(-3, 4, (70_000,), generator=g).numpy()
     assert stats.chisquare(np.bincount(x + 3)).pvalue > 1e-3 and x.min() == -3 and x.max() == 3
     assert cg.randint(2, (4,)).shape == (4,) and cg.randint(0, 5, size=3).shape == (3,) and cg.randint(0, 2 ** 62, (2, 2)).dtype is cg.int64
-    for dtype, low, high in (("uint8", 0, 256), ("int8", -128, 128), ("int16", -2 ** 15, 2 ** 15), ("int64", -2 ** 63, 2 ** 63), ("float32", 0, 9), ("bool", 0, 2)):
+    for dtype, low, high in (("uint8", 0, 256), ("int8", -128, 128), ("int16", -2 ** 15, 2 ** 15), ("int64", -2 ** 63, 2 ** 63), ("uint16", 0, 2 ** 16),
+                             ("uint64", 2 ** 63, 2 ** 64), ("float16", 0, 2 ** 11), ("float32", 0, 9), ("bool", 0, 2)):
         y = cg.randint(low, high, (500,), dtype=dtype, generator=g).numpy()
         assert y.dtype == dtype and y.min() >= low and y.max() <= high - 1
     with pytest.raises(ValueError, match="low must be below high"):

@@ -101,9 +101,9 @@ def test_detach_shares_and_clone_copies():
     assert c.requires_grad and not np.shares_memory(c.detach().numpy(), y.detach().numpy())
 
 
-@pytest.mark.parametrize("dtype", ["bool", "uint8", "int8", "int16", "int32", "int64", "float32", "float64"])
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64"])
 def test_pickles_and_copies(dtype):
-    x = cg.tensor(np.array([[0, 1], [1, 0]]).astype(dtype).T)
+    x = cg.tensor([[0, 1], [1, 0]], dtype=dtype).T
     for y in (pickle.loads(pickle.dumps(x)), copy.copy(x), copy.deepcopy(x)):
         assert y.dtype == x.dtype and y.tolist() == x.tolist() and y.shape == x.shape
     assert copy.deepcopy(x).data_ptr() != x.data_ptr()

@@ -25,7 +25,7 @@ def result_dtype(name, dtype):
     if name in ("argmax", "argmin"):
         return np.dtype(np.int64)
     if name in ("sum", "prod") and np.dtype(dtype).kind in "bui":
-        return np.dtype(np.int64)
+        return np.dtype(np.uint64 if np.dtype(dtype).kind == "u" else np.int64)
     return np.dtype(dtype)
 
 
@@ -40,7 +40,7 @@ def reduce(name, x, axes=None):
 def expected(name, x, axes):
     wanted = result_dtype(name, x.dtype)
     if name in ("sum", "prod"):
-        wide = np.int64 if wanted.kind == "i" else np.float64
+        wide = wanted if wanted.kind in "ui" else np.float64
         return getattr(np, name)(x, axis=axes, dtype=wide).astype(wanted)
     axis = axes[0] if name in ("argmax", "argmin") else axes      # NumPy's argmax takes no tuple
     return np.asarray(getattr(np, name)(x, axis=axis)).astype(wanted)

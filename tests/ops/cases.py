@@ -56,9 +56,10 @@ class Row:
     differentiable: bool = True
     second: bool = True                          # whether second derivatives are tested
     elementwise: bool = False
-    result: str = "same"                         # dtype for integer operands: "same", "float", "bool", "int64"
-    integers: tuple = ("int32", "int64", "uint8")  # integer dtypes it takes
+    result: str = "same"                         # dtype for integer operands: "same", "float", "bool", "sum" (int64, or uint64 for unsigned ones)
+    integers: tuple = ("int32", "int64", "uint8", "uint16", "uint32", "uint64")  # integer dtypes it takes
     tolerance: float = 1.0                       # factor on all tolerances
+    half: bool = True                            # whether float16 and bfloat16 are tried: not where numbers leave their range
     own_dtype: bool = False                      # whether the result's dtype has nothing to do with the operands'
     special: list = field(default_factory=list)  # (arguments, value, gradients or None)
 
@@ -100,12 +101,12 @@ binary("divide", np.divide, y=(0.5, 2.0), result="float",
        special=[((1.0, 0.0), INF, (INF, -INF)), ((-1.0, INF), -0.0, (0.0, 0.0))])
 row("divide", lambda x, y, rounding_mode: {"floor": np.floor, "trunc": np.trunc}[rounding_mode](x / y),
     [Sample(Draw((4,), 0.1, 0.9), Draw((4,), 1.1, 1.9), rounding_mode=mode) for mode in ("floor", "trunc")], second=False)
-unary("negative", np.negative, integers=("int32", "int64"))
-unary("positive", np.positive, integers=("int32", "uint8"))
-unary("absolute", np.absolute, kinks=(0,), integers=("int32", "int64"),
+unary("negative", np.negative, integers=("int32", "int64", "uint16", "uint32", "uint64"))
+unary("positive", np.positive, integers=("int32", "uint8", "uint16", "uint32", "uint64"))
+unary("absolute", np.absolute, kinks=(0,), integers=("int32", "int64", "uint16", "uint32", "uint64"),
       special=[((0.0,), 0.0, (0.0,)), ((-0.0,), 0.0, (0.0,)), ((-INF,), INF, (-1.0,)), ((NAN,), NAN, None)])
-unary("sign", np.sign, kinks=(0,), second=False, integers=("int32",), special=[((0.0,), 0.0, (0.0,)), ((NAN,), NAN, None)])
-unary("square", np.square, integers=("int32", "int64"))
+unary("sign", np.sign, kinks=(0,), second=False, integers=("int32", "uint16", "uint32", "uint64"), special=[((0.0,), 0.0, (0.0,)), ((NAN,), NAN, None)])
+unary("square", np.square, integers=("int32", "int64", "uint16", "uint32", "uint64"))
 unary("reciprocal", np.reciprocal, 0.5, 2.0, special=[((0.0,), INF, (-INF,)), ((-0.0,), -INF, (-INF,)), ((INF,), 0.0, (-0.0,))])
 binary("power", np.power, x=(0.5, 2.0), y=(-2.0, 2.0), integers=(),
        special=[((0.0, 0.0), 1.0, (0.0, 0.0)), ((0.0, 1.0), 0.0, (1.0, 0.0)), ((0.0, 2.0), 0.0, (0.0, 0.0)),
@@ -166,7 +167,7 @@ unary("erf", sp.erf, special=[((INF,), 1.0, (0.0,))])
 unary("erfc", sp.erfc, special=[((INF,), 0.0, (-0.0,)), ((20.0,), sp.erfc(20.0), None)])
 for _name, _reference in (("floor", np.floor), ("ceil", np.ceil), ("trunc", np.trunc), ("round", np.round)):
     row(_name, _reference, [Sample(Draw(s, 1.1, 1.4)) for s in SHAPES] + [Sample(Draw((3,), -1.4, -1.1))], second=False, elementwise=True,
-        integers=("int32", "int64"), special=[((NAN,), NAN, None), ((-INF,), -INF, (0.0,))])
+        integers=("int32", "int64", "uint16", "uint32", "uint64"), special=[((NAN,), NAN, None), ((-INF,), -INF, (0.0,))])
 row("round", np.round, [Sample(Draw((3,), 1.26, 1.34), 1), Sample(Draw((3,), 1130, 1160), -2)], second=False,
     special=[((0.5,), 0.0, (0.0,)), ((1.5,), 2.0, (0.0,)), ((2.5,), 2.0, (0.0,))])
 unary("frac", lambda x: x - np.trunc(x), 1.1, 1.9)
@@ -202,7 +203,7 @@ row("logit", lambda x, eps=None: sp.logit(x if eps is None else np.clip(x, eps, 
     special=[((0.0,), -INF, (INF,)), ((1.0,), INF, (INF,)), ((0.5,), 0.0, (4.0,)), ((2.0,), NAN, None)])
 binary("logaddexp2", np.logaddexp2, integers=(), special=[((-INF, -INF), -INF, (0.0, 0.0)), ((2000.0, 2000.0), 2001.0, (0.5, 0.5))])
 unary("sinc", np.sinc, -3.0, 3.0, special=[((0.0,), 1.0, (0.0,))], tolerance=10)
-binary("heaviside", np.heaviside, x=(0.5, 2.0), second=False, integers=("int32", "int64"),
+binary("heaviside", np.heaviside, x=(0.5, 2.0), second=False, integers=("int32", "int64", "uint16", "uint32", "uint64"),
        special=[((0.0, 3.0), 3.0, (0.0, 1.0)), ((-1.0, 3.0), 0.0, (0.0, 0.0)), ((NAN, 1.0), NAN, None)])
 row("ldexp", np.ldexp, [Sample(Draw((2, 3)), np.array([1, -2, 5])), Sample(Draw((3,)), 2)])
 row("frexp", np.frexp, [Sample(Draw((2, 3), 0.55, 0.95)), Sample(Draw((3,), 17.0, 30.0))], own_dtype=True, second=False)
@@ -213,7 +214,7 @@ for _name in ("gcd", "lcm"):
 # ------------------------------------------------------------------------------------------------------------ activations
 unary("sigmoid", sp.expit, special=[((-1000.0,), 0.0, (0.0,)), ((1000.0,), 1.0, (0.0,))])
 unary("logsigmoid", sp.log_expit, special=[((-1000.0,), -1000.0, (1.0,)), ((1000.0,), 0.0, (0.0,))])
-unary("relu", lambda x: np.maximum(x, 0), kinks=(0,), integers=("int32",),
+unary("relu", lambda x: np.maximum(x, 0), kinks=(0,), integers=("int32", "uint16", "uint32", "uint64"),
       special=[((0.0,), 0.0, (0.0,)), ((NAN,), NAN, None), ((-INF,), 0.0, (0.0,)), ((INF,), INF, (1.0,))])
 unary("gelu", lambda x: x * sp.ndtr(x), special=[((0.0,), 0.0, (0.5,)), ((-50.0,), 0.0, (0.0,)), ((50.0,), 50.0, (1.0,))])
 row("gelu", lambda x, approximate: 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x ** 3))),
@@ -254,7 +255,7 @@ for _name in ("equal", "not_equal", "less", "less_equal", "greater", "greater_eq
            special=[((NAN, NAN), _name == "not_equal", None), ((0.0, -0.0), _name in ("equal", "less_equal", "greater_equal"), None)])
 for _name in ("logical_and", "logical_or", "logical_xor"):
     binary(_name, getattr(np, _name), differentiable=False, result="bool", special=[((NAN, 0.0), _name != "logical_and", None)])
-unary("logical_not", np.logical_not, differentiable=False, result="bool", integers=("int32", "uint8"))
+unary("logical_not", np.logical_not, differentiable=False, result="bool", integers=("int32", "uint8", "uint16", "uint32", "uint64"))
 _integers = [Sample(np.array([5, -7, 100]), np.array([3, 6, -1])), Sample(np.array([[5], [6]], np.uint8), np.array([1, 2], np.uint8)),
              Sample(np.array([5, 6]), 3)]
 _bools = [Sample(np.array([True, True, False, False]), np.array([True, False, True, False]))]
@@ -323,14 +324,14 @@ def _spread(function):
     return reference
 
 
-reduction("sum", _axes(np.sum), result="int64", integers=("int32", "uint8", "bool"))
-reduction("mean", _axes(np.mean), empty=False, result="float", integers=("int32",))
-reduction("prod", _axes(np.prod), result="int64", integers=("int32",))
+reduction("sum", _axes(np.sum), result="sum", integers=("int32", "uint8", "uint16", "uint32", "uint64", "bool"))
+reduction("mean", _axes(np.mean), empty=False, result="float", integers=("int32", "uint16", "uint32", "uint64"))
+reduction("prod", _axes(np.prod), result="sum", integers=("int32", "uint16", "uint64"))
 row("sum_to_size", lambda x, shape: x.sum(tuple(k for k in range(x.ndim) if k < x.ndim - len(shape) or shape[k - x.ndim] != x.shape[k]), keepdims=True).reshape(shape),
     [Sample(Draw((2, 3, 4)), (3, 1)), Sample(Draw((2, 3)), (2, 3)), Sample(Draw((2, 3)), ()), Sample(Draw((3, 0)), (1, 1))])
 row("prod", np.prod, [Sample(Draw((n,), 0.5, 1.5)) for n in (1, 2, 3, 4, 5, 7, 8, 9)])
-reduction("max", _axes(np.max), empty=False, distinct=True, integers=("int32", "uint8"), second=False)
-reduction("min", _axes(np.min), empty=False, distinct=True, integers=("int32", "uint8"), second=False)
+reduction("max", _axes(np.max), empty=False, distinct=True, integers=("int32", "uint8", "uint16", "uint32", "uint64"), second=False)
+reduction("min", _axes(np.min), empty=False, distinct=True, integers=("int32", "uint8", "uint16", "uint32", "uint64"), second=False)
 row("amax", np.max, [Sample(Draw((2, 3), distinct=True), axis=1), Sample(Draw((2, 3), distinct=True))], second=False)
 row("amin", np.min, [Sample(Draw((2, 3), distinct=True), axis=1), Sample(Draw((2, 3), distinct=True))], second=False)
 for _name in ("argmax", "argmin"):
@@ -346,8 +347,8 @@ row("count_nonzero", np.count_nonzero, [Sample(np.array([[0, 1], [2, 3]])), Samp
 _gaps = np.array([[1.0, NAN, 3.0], [NAN, 5.0, 6.0]])
 row("nansum", np.nansum, [Sample(_gaps), Sample(_gaps, axis=1), Sample(Draw((2, 3)), axis=0, keepdims=True)])
 row("nanmean", np.nanmean, [Sample(_gaps), Sample(_gaps, axis=1), Sample(Draw((2, 3)), axis=0, keepdims=True)])
-reduction("var", _spread(np.var), empty=False, extra=({}, dict(correction=1)), result="float", integers=("int32",))
-reduction("std", _spread(np.std), empty=False, extra=({}, dict(correction=1)), result="float", integers=("int32",))
+reduction("var", _spread(np.var), empty=False, extra=({}, dict(correction=1)), result="float", integers=("int32", "uint16", "uint32", "uint64"))
+reduction("std", _spread(np.std), empty=False, extra=({}, dict(correction=1)), result="float", integers=("int32", "uint16", "uint32", "uint64"))
 for _row in ROWS[-2:]:      # one element, or a divisor of 0: nothing to compare a slope with
     _row.samples = [s for s in _row.samples if s.kwargs.get("axis") != () and s.args[0].shape != ()]
 row("var_mean", lambda x, axis=None, correction=0: (np.var(x, axis=axis, ddof=correction), np.mean(x, axis=axis)),
@@ -743,8 +744,13 @@ def _symmetric(x):
     return x + x.mT
 
 
+def _as_is(array, x):
+    """A constant beside x: a tensor of its dtype for a tensor."""
+    return cg.tensor(array, dtype=x.dtype) if isinstance(x, cg.Tensor) else array.astype(x.dtype)
+
+
 def _definite(x):
-    return x @ x.mT + np.eye(x.shape[-1]).astype(str(x.dtype).rpartition(".")[2])
+    return x @ x.mT + _as_is(np.eye(x.shape[-1]), x)
 
 
 def _of(make, function):
@@ -766,12 +772,12 @@ def _without_signs(function):
 def _rows_apart(x):
     """Matrices whose singular values are apart and not 0, so that vectors are determined."""
     m, n = x.shape[-2:]
-    return x + np.diag(np.arange(4.0, 4.0 + 3 * max(m, n), 3.0))[:m, :n].astype(str(x.dtype).rpartition(".")[2])
+    return x + _as_is(np.diag(np.arange(4.0, 4.0 + 3 * max(m, n), 3.0))[:m, :n], x)
 
 
 def _regular(x):
     n = round(np.prod(x.shape) ** 0.5)
-    return x + (8 * np.eye(n)).reshape(x.shape).astype(str(x.dtype).rpartition(".")[2])
+    return x + _as_is((8 * np.eye(n)).reshape(x.shape), x)
 
 
 def linear(name, reference, samples, make=None, **options):
@@ -850,7 +856,7 @@ row("renorm", lambda x, p, axis, maxnorm: x * np.where((n := np.linalg.vector_no
                                                        maxnorm / (n + 1e-7), 1), [Sample(Draw((3, 4)), 2, 0, 2.5), Sample(Draw((2, 3, 4)), 1, 1, 5.0)])
 linear("cond", np.linalg.cond, [Sample(Draw((3, 3)), p) for p in (None, 2, -2, 1, -1, INF, -INF, "fro")] + [Sample(Draw((2, 4, 2)))], _rows_apart, tolerance=1000)
 linear("matrix_power", np.linalg.matrix_power, [Sample(Draw((3, 3), 0.5, 1), n) for n in (1, 2, 3, 5, -1, -3)] + [Sample(Draw((2, 2, 2)), 7), Sample(Draw((0, 0)), 2)],
-       _rows_apart, tolerance=1000)
+       _rows_apart, tolerance=1000, half=False)       # beyond float16
 linear("matrix_power", np.linalg.matrix_power, [Sample(Draw((3, 3)), 0), Sample(Draw((2, 3, 3)), 0)])
 linear("matrix_exp", sl.expm, [Sample(Draw((3, 3))), Sample(Draw((2, 2, 2), -8, 8)), Sample(Draw((1, 1))), Sample(Draw((0, 2, 2))), Sample(Draw((3, 3), -1e-3, 1e-3))])
 linear("multi_dot", np.linalg.multi_dot, [Sample([Draw((2, 3)), Draw((3, 4)), Draw((4, 2)), Draw((2, 5))]), Sample([Draw((3,)), Draw((3, 4)), Draw((4,))]),
@@ -946,7 +952,7 @@ row("put_along_axis", _written(np.put_along_axis), [Sample(Draw((2, 3)), np.arra
                                                     Sample(Draw((2, 3)), np.array([4, 0]), Draw((2,)), None)],
     function=lambda x, index, values, axis: cg.put_along_axis(x + 0 * cg.sum(values), index, values, axis))
 row("fill_diagonal", _written(np.fill_diagonal), [Sample(Draw((3, 2)), Draw(())), Sample(Draw((2, 4)), Draw((2,))), Sample(Draw((7, 2)), Draw(()), True), Sample(Draw((2, 2, 2)), 3.0)],
-    function=lambda x, value, *wrap: cg.fill_diagonal(x + 0 * cg.sum(value), value, *wrap))
+    function=lambda x, value, *wrap: cg.fill_diagonal(x + 0 * (cg.sum(value) if isinstance(value, cg.Tensor) else value), value, *wrap))
 row("convolve", np.convolve, [Sample(Draw((n,)), Draw((m,)), mode) for n, m in ((5, 3), (2, 4), (3, 3), (4, 1)) for mode in ("full", "same", "valid")])
 row("correlate", np.correlate, [Sample(Draw((n,)), Draw((m,)), mode) for n, m in ((5, 3), (2, 4), (3, 6), (5, 2), (1, 4)) for mode in ("full", "same", "valid")])
 row("interp", np.interp, [Sample(Draw((2, 3), -1.9, 5.9, kinks=(-1, 0.5, 2, 4)), np.array([-1.0, 0.5, 2.0, 4.0]), Draw((4,))), Sample(Draw((3,), -3, -2), np.array([0.0, 1.0]), np.ones(2), 7.0, 8.0),

@@ -4,8 +4,8 @@ import pytest
 
 import cgrad as cg
 
-INTEGERS = [cg.uint8, cg.int8, cg.int16, cg.int32, cg.int64]
-FLOATS = [cg.float32, cg.float64]
+INTEGERS = [cg.uint8, cg.uint16, cg.uint32, cg.uint64, cg.int8, cg.int16, cg.int32, cg.int64]
+FLOATS = [cg.float16, cg.float32, cg.float64]
 
 
 def test_the_module_is_the_namespace():
@@ -22,7 +22,7 @@ def test_info():
     assert info.default_device() == "cpu" and info.devices() == ["cpu"]
     assert info.default_dtypes() == {"real floating": cg.float32, "complex floating": None, "integral": cg.int64, "indexing": cg.int64}
     assert info.dtypes(kind="real floating") == {"float32": cg.float32, "float64": cg.float64}
-    assert list(info.dtypes(kind=("bool", "unsigned integer"))) == ["bool", "uint8"] and len(info.dtypes()) == 8
+    assert list(info.dtypes(kind=("bool", "unsigned integer"))) == ["bool", "uint8", "uint16", "uint32", "uint64"] and len(info.dtypes()) == 11
     assert info.dtypes(kind="complex floating") == {}
     with pytest.raises(ValueError, match="device must be 'cpu'"):
         info.dtypes(device="cuda")
@@ -36,6 +36,14 @@ def test_finfo(dtype):
     assert ours.dtype is dtype and cg.finfo(cg.ones(1, dtype=dtype)) == ours
     with pytest.raises(TypeError, match="iinfo: .* use finfo"):
         cg.iinfo(dtype)
+
+
+def test_finfo_of_bfloat16():
+    """8 bits of exponent as float32, 7 of mantissa."""
+    info = cg.finfo(cg.bfloat16)
+    assert (info.bits, info.eps, info.smallest_normal, info.dtype) == (16, 2.0**-7, 2.0**-126, cg.bfloat16)
+    assert info.max == -info.min == float(np.array([0x7F7F0000], np.uint32).view(np.float32)[0])
+    assert cg.isdtype(cg.bfloat16, "real floating") and not cg.isdtype(cg.bfloat16, cg.float16)
 
 
 @pytest.mark.parametrize("dtype", INTEGERS)
@@ -63,6 +71,12 @@ def test_isdtype_refuses():
 @pytest.mark.parametrize("a", INTEGERS)
 @pytest.mark.parametrize("b", INTEGERS)
 def test_integers_meet_as_in_numpy(a, b):
+    if np.result_type(a.name, b.name).kind == "f":         # no integer type holds both, and a float would lose digits
+        for meet in (cg.result_type, lambda a, b: cg.ones(1, dtype=a) + cg.ones(1, dtype=b), lambda a, b: cg.concat([cg.ones(1, dtype=a), cg.ones(1, dtype=b)])):
+            with pytest.raises(TypeError, match=r"u?int(64|8|16|32) and u?int(64|8|16|32) have no integer type in common"):
+                meet(a, b)
+        assert not cg.can_cast(a, b)
+        return
     assert cg.result_type(a, b).name == np.result_type(a.name, b.name).name
     assert cg.can_cast(a, b) == np.can_cast(a.name, b.name)
 
@@ -75,6 +89,8 @@ def test_result_type():
     for a in (cg.bool, *INTEGERS, *FLOATS):
         for number in (True, 1, 1.0):
             assert cg.result_type(a, number) is cg.where(cg.tensor(True), cg.ones(1, dtype=a), number).dtype
+    assert cg.result_type(cg.float16, cg.bfloat16) is cg.float32 and cg.result_type(cg.bfloat16, cg.float64) is cg.float64
+    assert cg.result_type(cg.int64, cg.float16) is cg.float16 and cg.result_type(cg.bfloat16, 1.0) is cg.bfloat16
     with pytest.raises(ValueError, match="at least one"):
         cg.result_type()
     with pytest.raises(TypeError):
@@ -83,6 +99,7 @@ def test_result_type():
 
 def test_can_cast():
     assert cg.can_cast(cg.float32, cg.float64) and not cg.can_cast(cg.float64, cg.float32) and not cg.can_cast(cg.ones(1), cg.int64)
+    assert cg.can_cast(cg.float16, cg.float32) and not cg.can_cast(cg.float16, cg.bfloat16) and cg.can_cast(cg.uint8, cg.uint64)
     assert cg.can_cast(cg.bool, cg.int8) and cg.can_cast(cg.int64, cg.float32)
 
 

@@ -68,7 +68,10 @@ def as_tuple(result):
 
 
 def array(x):
-    return np.array(x.detach().numpy()) if isinstance(x, cg.Tensor) else np.asarray(x)
+    if isinstance(x, cg.Tensor):
+        x = x.detach()
+        return np.array((x.float() if x.dtype is cg.bfloat16 else x).numpy())
+    return np.asarray(x)
 
 
 def scalar(outs, cotangents):
@@ -325,7 +328,7 @@ def test_a_broadcast_operand_gets_its_gradient_summed(row):
 
 
 # ----------------------------------------------------------------------------------------------------------------- dtypes
-RESULT = {"float": "float32", "bool": "bool", "int64": "int64"}
+RESULT = {"float": "float32", "bool": "bool"}
 
 
 @by_name([r for r in ROWS if r.integers and (r.elementwise or r.result != "same")])
@@ -339,9 +342,46 @@ def test_integers(row):
         with np.errstate(all="ignore"):
             wide = [v.astype(np.float64) for v in values[:n]]
             want = row.reference(*(wide if row.result == "float" else values[:n]))
-        assert got.dtype == RESULT.get(row.result, dtype), f"{row.name}({dtype}) gave {got.dtype}"
+        summed = "uint64" if dtype.startswith("u") else "int64"
+        assert got.dtype == (summed if row.result == "sum" else RESULT.get(row.result, dtype)), f"{row.name}({dtype}) gave {got.dtype}"
         assert not got.requires_grad
         close(got, want, row, 1e-5, 1e-6)
+
+
+@by_name([r for r in ROWS if r.half])
+@pytest.mark.parametrize("dtype", [cg.float16, cg.bfloat16])
+def test_half_precision(row, dtype):
+    """Computed in float32 and rounded: within a few units of the last place of the largest number around; gradients keep the dtype."""
+    rng = rng_for(row, 6)
+    unit = cg.finfo(dtype).eps * min(row.tolerance, 10) / row.tolerance
+    for sample in row.samples:
+        values, put = split(sample, rng)
+        leaves = [cg.tensor(v, dtype=dtype, requires_grad=row.differentiable) for v in values]
+        if not leaves:
+            continue
+        exact = [array(x.detach().double()) for x in leaves]
+        outs = call_cgrad(row, sample, leaves, put)
+        wants = call_numpy(row, sample, exact, put)
+        for out, want in zip(outs, wants):
+            kind = np.asarray(want).dtype.kind
+            if kind != "f" or not isinstance(out, cg.Tensor):
+                close(out, want, row)
+                continue
+            assert row.own_dtype or out.dtype is dtype, f"{row.name}: {out.dtype}"
+            close(out.detach().double(), want, row, 4 * unit, 4 * unit * (1 + np.abs(finite(want)).max(initial=0)))
+        if not row.differentiable:
+            continue
+        cotangents = [None if c is None else array(cg.tensor(c, dtype=dtype).double()) for c in cotangents_of(wants, rng)]
+        _, wide = gradients(row, sample, exact, put, cotangents)
+        seeds = [None if c is None else cg.tensor(c, dtype=out.dtype) for c, out in zip(cotangents, outs)]
+        shown = [(out, c) for out, c in zip(outs, seeds) if c is not None and out.requires_grad]
+        found = cg.autograd.grad([out for out, _ in shown], leaves, [c for _, c in shown], allow_unused=True) if shown else [None] * len(leaves)
+        for g, want in zip(found, wide):
+            want = array(want)
+            assert g is None or g.dtype is dtype, f"{row.name}: gradient {g.dtype}"
+            got = np.zeros(want.shape) if g is None else array(g.double())
+            size = np.abs(finite(want)).max(initial=1) + sum(np.abs(finite(c)).max(initial=0) for c in cotangents if c is not None)
+            close(got, want, row, 16 * unit, 16 * unit * size)
 
 
 @by_name([r for r in ELEMENTWISE if any(sum(isinstance(a, Draw) for a in s.args) == 2 for s in r.samples)])

@@ -143,6 +143,9 @@ class _Check:
             raise ValueError(f"{name}: no input requires grad, so there is nothing to check")
         for i in self.places:
             x = self.inputs[i]
+            if x.dtype.itemsize < 4:
+                raise TypeError(f"{name}: input {i} is {x.dtype}, whose rounding drowns every difference; check with float64, "
+                                "for instance input.double()")
             if x.dtype != float64:
                 warnings.warn(f"{name}: input {i} is {x.dtype}; differences need float64 to be exact enough", stacklevel=3)
             if any(s == 0 and n > 1 for s, n in zip(x.strides, x.shape)):

@@ -8,6 +8,7 @@ from cpython.dict cimport PyDict_GetItem
 from cpython.object cimport PyObject
 
 from cgrad.core.door cimport Door
+from cgrad.core.dtype cimport KIND, KIND_FLOAT, dtype_object, promote
 from cgrad.core.elementwise cimport (
     Py_REFCNT, as_tensor, compute, compute1, compute2, compute_number, compute_over, is_array, is_number, is_spare,
 )
@@ -15,6 +16,7 @@ from cgrad.core.primitive cimport MAX_INPUTS, Primitive, Rule, tuple_items
 from cgrad.core.record cimport attach, fresh_flags, keeps, record, wants_node
 from cgrad.core.temporary cimport is_temporary
 from cgrad.core.tensor cimport N_OPERATORS, SLOW, TRACED, Tensor, VIEW, alias_tensor, set_operators
+from cgrad.kernels.table cimport BFLOAT16, FLOAT16, FLOAT32
 
 from cgrad.core.primitive import set_rules
 
@@ -26,6 +28,13 @@ cdef enum:
     LARGE = 1 << 18         # elements from which it pays to find out whether an operand is a temporary
 
 cdef object slow_road = None       # forward_mode's interpreter
+cdef object casting = None         # the recorded cast
+
+
+def set_cast(function):
+    """Tell how a recorded cast is made."""
+    global casting
+    casting = function
 
 
 def set_slow_road(function):
@@ -145,7 +154,7 @@ cdef object apply_general(Primitive p, tuple args):
     cdef int i, n = p.n_inputs
     cdef int n_options = <int>len(args) - (1 if n < 0 else n)
     cdef unsigned int flags = 0
-    cdef bint converted = False
+    cdef bint converted = False, half = False
     cdef PyObject** inputs
     if n_options != len(p.option_names):
         raise TypeError(f"{p.name}: takes {len(p.option_names)} options {p.option_names}, got {n_options}")
@@ -156,18 +165,40 @@ cdef object apply_general(Primitive p, tuple args):
     for i in range(n):
         if isinstance(<object>inputs[i], Tensor):
             flags |= (<Tensor>inputs[i]).flags
+            half |= FLOAT16 <= (<Tensor>inputs[i]).dtype_id <= BFLOAT16
         elif <object>inputs[i] is not None:
             converted = True
     if converted:
         operands = tuple([x if x is None else as_tensor(p, x) for x in operands[:n]])
-        args = operands + args[n:] if p.n_inputs >= 0 else (operands,) + args[1:]
-        inputs = tuple_items(<PyObject*>operands)
+        return apply_general(p, operands + args[n:] if p.n_inputs >= 0 else (operands,) + args[1:])
+    if half and not p.moves:
+        return apply_widened(p, operands[:n], args[len(args) - n_options:])
     if flags & SLOW:
         return slow_road(p, operands[:n], args[len(args) - n_options:])
     if flags & VIEW:
         flags = fresh_flags(inputs, n)
     result = p.forward(*args) if p.n_inputs >= 0 else p.forward(list(operands), *args[1:])
     return attach(p, inputs, n, args, n_options, flags, result)
+
+
+cdef object apply_widened(Primitive p, tuple operands, tuple options):
+    """Compute in float32 what has no form for float16 and bfloat16: the casts there and back are recorded, so the rules see float32."""
+    cdef list wide = []
+    cdef int dtype = -1
+    for x in operands:
+        if isinstance(x, Tensor) and KIND[(<Tensor>x).dtype_id] == KIND_FLOAT:
+            dtype = (<Tensor>x).dtype_id if dtype < 0 else promote(dtype, (<Tensor>x).dtype_id)
+            if (<Tensor>x).dtype_id < FLOAT32:
+                x = casting(x, dtype_object(FLOAT32))
+        wide.append(x)
+    result = call(p, tuple(wide), options)
+    if dtype >= FLOAT32:
+        return result
+    return tuple([narrowed(x, dtype) for x in result]) if isinstance(result, tuple) else narrowed(result, dtype)
+
+
+cdef object narrowed(object x, int dtype):
+    return casting(x, dtype_object(dtype)) if isinstance(x, Tensor) and (<Tensor>x).dtype_id == FLOAT32 else x
 
 
 cdef object spelt(Primitive p, str name, object value, object other):

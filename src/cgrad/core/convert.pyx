@@ -10,14 +10,15 @@ dtype.  Python numbers next to NumPy scalars in one list are weak: they only rai
 """
 cimport numpy as cnp
 from cpython.buffer cimport PyObject_CheckBuffer
-from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_AsDouble, PyFloat_CheckExact
-from cpython.long cimport PyLong_AsLongLong, PyLong_CheckExact
+from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_CheckExact
+from cpython.long cimport PyLong_CheckExact
+from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_IsValid
 from cpython.object cimport PyObject
 from libc.string cimport memcpy
 
 from cgrad.core.dtype cimport (
-    ITEMSIZE, KIND, KIND_BOOL, KIND_FLOAT, KIND_INT, PROMOTE, default_float, dtype_id, dtype_object)
-from cgrad.core.element cimport item_of
+    DType, ITEMSIZE, KIND, KIND_BOOL, KIND_FLOAT, KIND_INT, promote, default_float, dtype_id, dtype_object)
+from cgrad.core.element cimport item_of, store_item
 from cgrad.core.elementwise cimport set_converter
 from cgrad.core.storage cimport BORROWED, LENT, Storage, borrow_storage
 from cgrad.core.tensor cimport (
@@ -25,22 +26,25 @@ from cgrad.core.tensor cimport (
     storage_tensor, strides_of, view_tensor,
 )
 from cgrad.kernels.table cimport (
-    BOOL, FLOAT32, FLOAT64, INT8, INT16, INT32, INT64, MAX_DIMS, N_DTYPES, UINT8)
+    BFLOAT16, BOOL, FLOAT32, FLOAT64, INT32, INT64, MAX_DIMS, N_DTYPES, UINT16, UINT32, UINT64)
 
 import sys
 
 import numpy as np
 
+from cgrad.core.dtype import to_numpy_dtype
+
 cnp.import_array()
 
 # By dtype id, in the order of kernels/table.pxd.
 cdef int[N_DTYPES] TYPENUM = [
-    cnp.NPY_BOOL, cnp.NPY_UINT8, cnp.NPY_INT8, cnp.NPY_INT16, cnp.NPY_INT32, cnp.NPY_INT64, cnp.NPY_FLOAT32, cnp.NPY_FLOAT64]
+    cnp.NPY_BOOL, cnp.NPY_UINT8, cnp.NPY_UINT16, cnp.NPY_UINT32, cnp.NPY_UINT64, cnp.NPY_INT8, cnp.NPY_INT16, cnp.NPY_INT32, cnp.NPY_INT64,
+    cnp.NPY_FLOAT16, cnp.NPY_NOTYPE, cnp.NPY_FLOAT32, cnp.NPY_FLOAT64]        # NumPy has no bfloat16 of its own
 
-_SUPPORTED = "bool, uint8, int8, int16, int32, int64, float32 or float64"
+_SUPPORTED = "bool, uint8 to uint64, int8 to int64, float16, bfloat16, float32 or float64"
 
 
-cdef int id_of_array(cnp.ndarray array) noexcept:
+cdef int id_of_array(cnp.ndarray array) except -2:
     """dtype id of an array's element type, whatever its byte order; -1 for a type cgrad does not have."""
     cdef int num = cnp.PyArray_TYPE(array)
     cdef int i
@@ -50,6 +54,10 @@ cdef int id_of_array(cnp.ndarray array) noexcept:
     # C has two names for one width: long and long long on Linux, int and long on Windows.
     if num in (cnp.NPY_INT, cnp.NPY_LONG, cnp.NPY_LONGLONG):
         return INT64 if cnp.PyArray_ITEMSIZE(array) == 8 else INT32
+    if num in (cnp.NPY_UINT, cnp.NPY_ULONG, cnp.NPY_ULONGLONG):
+        return UINT64 if cnp.PyArray_ITEMSIZE(array) == 8 else UINT32
+    if array.dtype.name == "bfloat16":      # of the package ml_dtypes
+        return BFLOAT16
     return -1
 
 
@@ -57,18 +65,11 @@ cdef int id_of_array(cnp.ndarray array) noexcept:
 
 cdef int put_number(int dtype, char* target, object value) except -1:
     """Store one Python number.  An integer that the dtype cannot hold raises OverflowError with the value."""
-    cdef double number
-    cdef long long whole
-    if dtype == FLOAT64 or dtype == FLOAT32:
+    if KIND[dtype] == KIND_FLOAT:
         try:
-            number = PyFloat_AsDouble(value)
+            return store_item(dtype, target, value)
         except OverflowError:
             raise OverflowError(f"int {brief(value)} is too large for {dtype_object(dtype).name}") from None
-        if dtype == FLOAT64:
-            (<double*> target)[0] = number
-        else:
-            (<float*> target)[0] = <float> number
-        return 0
     if dtype == BOOL:
         target[0] = 1 if value else 0
         return 0
@@ -76,23 +77,10 @@ cdef int put_number(int dtype, char* target, object value) except -1:
         if value != value or value in (float("inf"), float("-inf")):
             raise ValueError(f"cannot convert {value} to {dtype_object(dtype).name}")
         value = int(value)
-    cdef int bits = 8 * ITEMSIZE[dtype]
-    cdef object low = 0 if dtype == UINT8 else -(<object> 1 << (bits - 1))
-    cdef object high = 255 if dtype == UINT8 else (<object> 1 << (bits - 1)) - 1
+    low, high = dtype_object(dtype).limits
     if not low <= value <= high:
         raise OverflowError(f"int {brief(value)} does not fit {dtype_object(dtype).name}, which holds {low} to {high}")
-    whole = PyLong_AsLongLong(value)
-    if dtype == INT64:
-        (<long long*> target)[0] = whole
-    elif dtype == INT32:
-        (<int*> target)[0] = <int> whole
-    elif dtype == INT16:
-        (<short*> target)[0] = <short> whole
-    elif dtype == INT8:
-        (<signed char*> target)[0] = <signed char> whole
-    else:
-        (<unsigned char*> target)[0] = <unsigned char> whole
-    return 0
+    return store_item(dtype, target, value)
 
 
 def brief(value):
@@ -209,7 +197,7 @@ cdef Tensor from_leaves(list flat, list shape, int target):
                 if part.rank > 0:
                     return from_parts(flat, shape, target)
                 this = part.dtype_id
-                strong = this if strong < 0 else PROMOTE[strong][this]
+                strong = this if strong < 0 else promote(strong, this)
                 flat[k] = item_of(this, part.data)
             else:
                 this = kind_of_number(item)
@@ -270,7 +258,7 @@ cdef Tensor from_parts(list flat, list shape, int target):
             part = from_number(item, this, -1)
         else:
             part = convert(item, -1, None)
-            dtype = part.dtype_id if dtype < 0 else PROMOTE[dtype][part.dtype_id]
+            dtype = part.dtype_id if dtype < 0 else promote(dtype, part.dtype_id)
         if first is None:
             first = part
         if not same_shape(first, part):
@@ -296,33 +284,20 @@ cdef Tensor from_parts(list flat, list shape, int target):
 
 # ---------------------------------------------------------------------------------------------------- NumPy arrays
 
-cdef cnp.ndarray known_array(cnp.ndarray array, int target, int* source):
-    """The array itself if cgrad has its dtype; a converted copy if the caller named a dtype; else TypeError."""
-    source[0] = id_of_array(array)
-    if source[0] >= 0:
+cdef int known_array(cnp.ndarray array) except -1:
+    """The dtype of an array; TypeError for those that no tensor has."""
+    cdef int dtype = id_of_array(array)
+    if dtype >= 0:
         if cnp.PyArray_CheckExact(array):
-            return array
+            return dtype
         masked = sys.modules.get("numpy.ma")
         if masked is not None and isinstance(array, masked.MaskedArray):
             raise TypeError("masked arrays are not supported: the mask would be lost; use array.filled(value)")
-        return array
-    name = str(array.dtype)
-    kind = array.dtype.kind
-    if kind == "O":
+        return dtype
+    if array.dtype.kind == "O":
         raise TypeError("arrays of dtype object are not supported; convert with array.astype(float) or a list of numbers")
-    if kind not in "fu":
-        raise TypeError(f"arrays of dtype {name} are not supported; a tensor holds {_SUPPORTED}")
-    if target < 0 or name in ("longdouble", "float128", "float96"):
-        better = {"float16": "float32", "uint16": "int32", "uint32": "int64", "uint64": "int64"}.get(name, "float64")
-        raise TypeError(f"arrays of dtype {name} are not supported; convert without loss by naming a wider dtype "
-                        f"(dtype=cgrad.{better})" if target < 0 and better != "float64" else
-                        f"arrays of dtype {name} are not supported; convert with array.astype({better!r})")
-    if kind == "u" and KIND[target] != KIND_FLOAT and target != BOOL and array.size:
-        largest = int(array.max())
-        if largest > (255 if target == UINT8 else (<object> 1 << (8 * ITEMSIZE[target] - 1)) - 1):
-            raise OverflowError(f"int {largest} does not fit {dtype_object(target).name}")
-    source[0] = target
-    return array.astype(np.dtype(dtype_object(target).name))
+    raise TypeError(f"arrays of dtype {array.dtype} are not supported; "
+                    + ("convert with array.astype('float64')" if array.dtype.kind == "f" else f"a tensor holds {_SUPPORTED}"))
 
 
 cdef bint shareable(cnp.ndarray array, const char** reason) noexcept:
@@ -366,13 +341,13 @@ cdef Tensor borrow_array(cnp.ndarray array, int dtype):
 
 
 cdef Tensor copy_array(cnp.ndarray array, int dtype):
-    """A fresh C-contiguous Tensor with the array's values, cast by NumPy if need be."""
+    """A fresh C-contiguous Tensor with the array's values; `dtype` is the array's own."""
     cdef Py_ssize_t dims[MAX_DIMS]
     cdef int axis, rank = cnp.PyArray_NDIM(array)
     for axis in range(rank):
         dims[axis] = cnp.PyArray_DIMS(array)[axis]
     cdef Tensor out = empty_tensor(dtype, rank, dims)
-    if (id_of_array(array) == dtype and cnp.PyArray_IS_C_CONTIGUOUS(array) and cnp.PyArray_ISNOTSWAPPED(array)):
+    if cnp.PyArray_IS_C_CONTIGUOUS(array) and cnp.PyArray_ISNOTSWAPPED(array):
         memcpy(out.data, cnp.PyArray_DATA(array), out.count * ITEMSIZE[dtype])
     elif out.count:
         cnp.PyArray_CopyInto(numpy(out), array)
@@ -380,21 +355,19 @@ cdef Tensor copy_array(cnp.ndarray array, int dtype):
 
 
 cdef Tensor from_array(cnp.ndarray array, int target, object copy):
-    cdef int source = -1
+    cdef int source = known_array(array)
     cdef const char* reason = NULL
-    array = known_array(array, target, &source)
+    cdef bint shared = shareable(array, &reason)
     if target < 0:
         target = source
-    if copy is True:
-        return copy_array(array, target)
-    if source == target and shareable(array, &reason):
-        return borrow_array(array, target)
-    if copy is not None and not copy:
-        if source != target:
-            raise ValueError(f"copy=False, but an array of dtype {array.dtype} must be converted to "
-                             f"{dtype_object(target).name}")
+    if copy is not None and not copy and source != target:
+        raise ValueError(f"copy=False, but an array of dtype {array.dtype} must be converted to "
+                         f"{dtype_object(target).name}")
+    if copy is not None and not copy and not shared:
         raise ValueError(f"copy=False, but the array's memory cannot be shared: {reason.decode()}")
-    return copy_array(array, target)
+    if shared and (source != target or not copy):
+        return cast_tensor(borrow_array(array, source), target)
+    return cast_tensor(copy_array(array, source), target)
 
 
 def share_array(object array):
@@ -418,13 +391,10 @@ def share_array(object array):
     ValueError
         The memory cannot be addressed as it is (byte order, alignment, strides).
     """
-    cdef int source = -1
     cdef const char* reason = NULL
     if not isinstance(array, np.ndarray):
         raise TypeError(f"from_numpy: expected a numpy.ndarray, got {type(array).__name__}; use cgrad.tensor to convert")
-    if id_of_array(array) < 0:
-        known_array(array, -1, &source)
-    known_array(array, -1, &source)
+    cdef int source = known_array(array)
     if not shareable(array, &reason):
         raise ValueError(f"from_numpy: the array's memory cannot be shared: {reason.decode()}; "
                          f"use cgrad.tensor, which copies")
@@ -467,7 +437,7 @@ cdef Tensor convert(object data, int target, object copy):
     if hasattr(data, "__array__"):
         array = np.asarray(data)
     elif hasattr(data, "__dlpack__"):
-        array = np.from_dlpack(data)
+        return from_tensor(tensor_from_dlpack(data), target, copy)
     elif PyObject_CheckBuffer(data):
         array = np.asarray(memoryview(data))
     elif hasattr(data, "__array_interface__") or hasattr(data, "__array_struct__"):
@@ -546,6 +516,11 @@ def numpy(Tensor x not None, bint readonly=False):
     numpy.ndarray
         With the Tensor's shape, strides and dtype; nothing is copied.
 
+    Raises
+    ------
+    TypeError
+        For bfloat16, which NumPy lacks, unless the package ml_dtypes is there to lend its own.
+
     Examples
     --------
     >>> from cgrad.core.convert import numpy, tensor_from
@@ -560,10 +535,12 @@ def numpy(Tensor x not None, bint readonly=False):
     for axis in range(x.rank):
         dims[axis] = shape_of(x)[axis]
         strides[axis] = strides_of(x)[axis] * itemsize
+    cdef bint lent = x.dtype_id == BFLOAT16
+    cdef object dtype = to_numpy_dtype(dtype_object(BFLOAT16)) if lent else None
     cdef cnp.ndarray array = cnp.PyArray_New(
-        np.ndarray, x.rank, dims, TYPENUM[x.dtype_id], strides, x.data, 0, flags, None)
+        np.ndarray, x.rank, dims, cnp.NPY_UINT16 if lent else TYPENUM[x.dtype_id], strides, x.data, 0, flags, None)
     cnp.set_array_base(array, x.storage)
-    return array
+    return array.view(dtype) if lent else array
 
 
 def check_leaves_graph(Tensor x, str how):
@@ -618,11 +595,60 @@ def tolist(Tensor x not None):
 
 # ---------------------------------------------------------------------------------------------------- DLPack
 
+cdef struct DLTensor:                  # of dlpack.h, as far as it is needed here
+    void* data
+    int device_type
+    int device_id
+    int ndim
+    unsigned char code
+    unsigned char bits
+    unsigned short lanes
+
+
+cdef struct VersionedDLTensor:
+    unsigned int major
+    unsigned int minor
+    void* context
+    void* deleter
+    unsigned long long flags
+    DLTensor tensor
+
+
+cdef enum:
+    DL_UINT = 1
+    DL_BFLOAT = 4
+
+
+cdef DLTensor* inside(object capsule) except NULL:
+    """What a capsule of DLPack that nobody has taken yet describes."""
+    if PyCapsule_IsValid(capsule, b"dltensor_versioned"):
+        return &(<VersionedDLTensor*> PyCapsule_GetPointer(capsule, b"dltensor_versioned")).tensor
+    return <DLTensor*> PyCapsule_GetPointer(capsule, b"dltensor")
+
+
+class _SixteenBits:
+    """Another library's bfloat16 tensor as NumPy can read it: as uint16."""
+
+    def __init__(self, source):
+        self.source = source
+        self.renamed = False
+
+    def __dlpack_device__(self):
+        return self.source.__dlpack_device__()
+
+    def __dlpack__(self, **options):
+        capsule = self.source.__dlpack__(**options)
+        if inside(capsule).code == DL_BFLOAT:
+            inside(capsule).code = DL_UINT
+            self.renamed = True
+        return capsule
+
+
 def dlpack(Tensor x not None, object stream=None, object max_version=None, object dl_device=None, object copy=None):
     """
     DLPack capsule over the Tensor's memory (Python array API `__dlpack__`); nothing is copied unless ``copy=True``.
 
-    NumPy builds the capsule from an array that shares the Tensor's memory.
+    NumPy builds the capsule from an array that shares the Tensor's memory; one of bfloat16 is built for uint16 and then renamed.
 
     Examples
     --------
@@ -630,12 +656,26 @@ def dlpack(Tensor x not None, object stream=None, object max_version=None, objec
     >>> np.from_dlpack(cg.tensor([1, 2, 3]))
     array([1, 2, 3])
     """
-    array = numpy(x)
+    cdef bint renamed = x.dtype_id == BFLOAT16
+    array = numpy(retyped(x, dtype_object(UINT16)) if renamed else x)
     if stream is not None:
         raise BufferError(f"__dlpack__: stream must be None on the CPU, got {stream!r}")
     if max_version is None and dl_device is None and copy is None:
-        return array.__dlpack__()
-    return array.__dlpack__(max_version=max_version, dl_device=dl_device, copy=copy)
+        capsule = array.__dlpack__()
+    else:
+        capsule = array.__dlpack__(max_version=max_version, dl_device=dl_device, copy=copy)
+    if renamed:
+        inside(capsule).code = DL_BFLOAT
+    return capsule
+
+
+def retyped(Tensor x not None, DType dtype not None):
+    """A tensor of the same memory, read as another dtype of the same size."""
+    cdef Tensor out
+    readable(x, "numpy")
+    out = alias_tensor(x)
+    out.dtype_id = dtype.id
+    return out
 
 
 def dlpack_device(Tensor x not None):
@@ -667,5 +707,8 @@ def tensor_from_dlpack(object source, object copy=None):
     elif not hasattr(source, "__dlpack__"):
         raise TypeError(f"from_dlpack: {type(source).__name__} has no __dlpack__ method")
     else:
-        out = share_array(np.from_dlpack(source))
+        reader = _SixteenBits(source)
+        out = share_array(np.from_dlpack(reader))
+        if reader.renamed:
+            out.dtype_id = BFLOAT16
     return copy_tensor(out) if copy else out

@@ -2,7 +2,7 @@
 from cgrad.kernels.table cimport N_DTYPES
 
 cdef int ITEMSIZE[N_DTYPES]
-cdef int PROMOTE[N_DTYPES][N_DTYPES]      # dtype id of the common type of two tensors
+cdef int promote(int a, int b) except -1   # dtype id of the common type of two tensors; TypeError for uint64 and a signed one
 
 cdef enum Kind:                            # order of kinds in promotion of Python scalars
     KIND_BOOL = 0
@@ -16,6 +16,7 @@ cdef class DType:
     cdef readonly int itemsize
     cdef readonly str kind                 # "bool", "unsigned integer", "integer", "floating"
     cdef readonly bint is_floating_point
+    cdef readonly tuple limits             # smallest and largest integer; () for floats
     cdef int id
 
 cdef DType dtype_object(int id)            # the singleton

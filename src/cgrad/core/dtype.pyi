@@ -13,6 +13,7 @@ class DType:
     itemsize: int
     kind: Literal["bool", "unsigned integer", "integer", "floating"]
     is_floating_point: bool
+    limits: tuple[int, ...]
     @property
     def is_complex(self) -> bool: ...
     @property
@@ -24,10 +25,15 @@ class DType:
 
 bool_: DType
 uint8: DType
+uint16: DType
+uint32: DType
+uint64: DType
 int8: DType
 int16: DType
 int32: DType
 int64: DType
+float16: DType
+bfloat16: DType
 float32: DType
 float64: DType
 

@@ -1,13 +1,13 @@
 """dtype objects and the promotion table.
 
-Owns the eight dtypes, their ids (the contract with the kernels is kernels/table.pxd), how two of them promote, and the
+Owns the dtypes, their ids (the contract with the kernels is kernels/table.pxd), how two of them promote, and the
 process-wide default for Python floats.  Everybody above the kernels may call it; the tables are constant after import and
 are read without the GIL.  Next: storage.pyx, the bytes that a dtype describes.
 """
 import numpy as np
 
 from cgrad.kernels.table cimport (
-    BOOL, FLOAT32, FLOAT64, INT8, INT16, INT32, INT64, N_DTYPES, UINT8,
+    BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT64, INT8, INT16, INT32, INT64, N_DTYPES, UINT8, UINT16, UINT32, UINT64,
 )
 
 
@@ -24,6 +24,8 @@ cdef class DType:
         ``"bool"``, ``"unsigned integer"``, ``"integer"`` or ``"floating"``.
     is_floating_point : bool
         Whether tensors of this type can require a gradient.
+    limits : tuple of int
+        The smallest and the largest integer that it holds; empty for floats, see `cgrad.finfo`.
 
     Examples
     --------
@@ -43,7 +45,7 @@ cdef class DType:
     @property
     def is_signed(self):
         """Whether the type holds negative numbers."""
-        return self.id > UINT8
+        return self.id > UINT64
 
     @property
     def dtype(self):
@@ -78,30 +80,43 @@ cdef dict BY_KEY = {}
 
 cdef DType _make(int id, str name, int itemsize, str kind, int kind_id, type scalar):
     cdef DType dtype = DType.__new__(DType)
+    cdef int bits = 1 if kind_id == KIND_BOOL else 8 * itemsize
+    dtype.limits = ()
     dtype.id = id
     dtype.name = name
     dtype.itemsize = itemsize
     dtype.kind = kind
     dtype.is_floating_point = kind_id == KIND_FLOAT
+    if kind_id != KIND_FLOAT:
+        least = -(<object>1 << bits - 1) if id >= INT8 else 0
+        dtype.limits = (least, least + (<object>1 << bits) - 1)
     ITEMSIZE[id] = itemsize
     KIND[id] = kind_id
     ALL.append(dtype)
-    BY_KEY[dtype] = BY_KEY[name] = BY_KEY[scalar] = dtype
+    BY_KEY[dtype] = BY_KEY[name] = dtype
+    if scalar is not None:
+        BY_KEY[scalar] = dtype
     return dtype
 
 
 bool_ = _make(BOOL, "bool", 1, "bool", KIND_BOOL, np.bool_)
 uint8 = _make(UINT8, "uint8", 1, "unsigned integer", KIND_INT, np.uint8)
+uint16 = _make(UINT16, "uint16", 2, "unsigned integer", KIND_INT, np.uint16)
+uint32 = _make(UINT32, "uint32", 4, "unsigned integer", KIND_INT, np.uint32)
+uint64 = _make(UINT64, "uint64", 8, "unsigned integer", KIND_INT, np.uint64)
 int8 = _make(INT8, "int8", 1, "integer", KIND_INT, np.int8)
 int16 = _make(INT16, "int16", 2, "integer", KIND_INT, np.int16)
 int32 = _make(INT32, "int32", 4, "integer", KIND_INT, np.int32)
 int64 = _make(INT64, "int64", 8, "integer", KIND_INT, np.int64)
+float16 = _make(FLOAT16, "float16", 2, "floating", KIND_FLOAT, np.float16)
+bfloat16 = _make(BFLOAT16, "bfloat16", 2, "floating", KIND_FLOAT, None)
 float32 = _make(FLOAT32, "float32", 4, "floating", KIND_FLOAT, np.float32)
 float64 = _make(FLOAT64, "float64", 8, "floating", KIND_FLOAT, np.float64)
 BY_KEY[bool] = BY_KEY["bool_"] = bool_
 BY_KEY[int] = int64
 BY_KEY["double"] = float64
 BY_KEY["float"] = float32
+BY_KEY["half"] = float16
 BY_KEY["long"] = int64
 
 
@@ -111,20 +126,29 @@ cdef int _promote(int a, int b) noexcept:
         return a if KIND[a] > KIND[b] else b
     if a == b:
         return a
-    if a == UINT8 or b == UINT8:
-        a = b if a == UINT8 else a
-        return INT16 if a == INT8 else a
-    return a if a > b else b
+    if a > b:
+        a, b = b, a
+    if a == FLOAT16 and b == BFLOAT16:
+        return FLOAT32
+    if a <= UINT64 < b < FLOAT16:              # the signed type of twice the width, or b
+        return -1 if a == UINT64 else max(a + INT16 - UINT8, b)
+    return b
 
 
-cdef void _fill_tables() noexcept:
-    cdef int a, b
-    for a in range(N_DTYPES):
-        for b in range(N_DTYPES):
-            PROMOTE[a][b] = _promote(a, b)
+cdef int _promoted[N_DTYPES][N_DTYPES]
+cdef int _a, _b
+for _a in range(N_DTYPES):
+    for _b in range(N_DTYPES):
+        _promoted[_a][_b] = _promote(_a, _b)
 
 
-_fill_tables()
+cdef int promote(int a, int b) except -1:
+    if _promoted[a][b] < 0:
+        raise TypeError(f"{dtype_object(a).name} and {dtype_object(b).name} have no integer type in common; convert one of them first, "
+                        "for instance with x.to(cgrad.int64)")
+    return _promoted[a][b]
+
+
 cdef int _default = FLOAT32
 
 
@@ -140,7 +164,8 @@ cdef int dtype_id(object dtype) except -1:
     try:
         found = BY_KEY.get(dtype)
         if found is None and not isinstance(dtype, str):
-            found = BY_KEY.get(np.dtype(dtype).type)
+            dtype = np.dtype(dtype)
+            found = bfloat16 if dtype.name == "bfloat16" else BY_KEY.get(dtype.type)
     except TypeError:
         found = None
     if found is None:
@@ -163,13 +188,20 @@ def as_dtype(dtype):
 
 
 def to_numpy_dtype(dtype):
-    """The NumPy dtype of the same name."""
-    return np.dtype(dtype_object(dtype_id(dtype)).name)
+    """The NumPy dtype of the same name; bfloat16 is lent by ml_dtypes, TypeError without it."""
+    name = dtype_object(dtype_id(dtype)).name
+    if name == "bfloat16":
+        try:
+            from ml_dtypes import bfloat16
+        except ImportError:
+            raise TypeError("NumPy has no bfloat16; take x.float().numpy(), or install ml_dtypes, whose type is then used") from None
+        return np.dtype(bfloat16)
+    return np.dtype(name)
 
 
 def promote_types(a, b):
     """The dtype of the result when tensors of dtypes `a` and `b` meet."""
-    return dtype_object(PROMOTE[dtype_id(a)][dtype_id(b)])
+    return dtype_object(promote(dtype_id(a), dtype_id(b)))
 
 
 def get_default_dtype():
@@ -190,7 +222,7 @@ def set_default_dtype(dtype):
     Parameters
     ----------
     dtype : DType
-        `float32` or `float64`.
+        A floating one; with `float16` or `bfloat16`, Python floats lose all but 3 or 2 decimal digits.
 
     Raises
     ------

@@ -8,14 +8,15 @@ from cpython.object cimport PyObject
 import numpy as np
 
 from cgrad.core.dtype cimport (
-    ITEMSIZE, KIND, KIND_BOOL, KIND_FLOAT, KIND_INT, PROMOTE, default_float, dtype_object,
+    ITEMSIZE, KIND, KIND_BOOL, KIND_FLOAT, KIND_INT, promote, default_float, dtype_object,
 )
 from cgrad.core.primitive cimport BOOLEAN, MAX_INPUTS, Primitive, SAME
 from cgrad.core.element cimport store_item
 from cgrad.core.tensor cimport (
     CONTIGUOUS, Tensor, cast_tensor, empty_like, empty_tensor, launch, same_shape, scalar_tensor, shape_text,
 )
-from cgrad.kernels.table cimport BOOL, INT64, MAX_DIMS, loop_t
+from cgrad.kernels.iterate cimport run_converted
+from cgrad.kernels.table cimport BOOL, INT64, MAX_DIMS, computing_dtype, loop_t
 
 cdef int _i
 for _i in range(MAX_INPUTS + 1):
@@ -64,11 +65,11 @@ cdef inline int with_number(int dtype, int kind) noexcept:
     return INT64 if kind == KIND_INT else default_float()
 
 
-cdef int computing_dtype(Primitive p, int dtype) except -1:
-    """The dtype in which `p` computes for operands of a common dtype."""
-    if p.loops[dtype] != NULL:
+cdef int operand_dtype(Primitive p, int dtype) except -1:
+    """The dtype that operands of a common dtype are brought to; the loop may yet be one of its computing dtype."""
+    if p.loops[computing_dtype(dtype)] != NULL or p.loops[dtype] != NULL:
         return dtype
-    if p.result != SAME and p.loops[default_float()] != NULL and KIND[dtype] != KIND_FLOAT:
+    if p.result != SAME and p.loops[computing_dtype(default_float())] != NULL and KIND[dtype] != KIND_FLOAT:
         return default_float()
     if KIND[dtype] == KIND_BOOL and p.result != BOOLEAN:
         raise TypeError(f"{p.name}: not defined for bool tensors; convert them first, for instance with x.int(), or use the logical functions")
@@ -82,10 +83,14 @@ cdef Tensor compute1(Primitive p, Tensor x):
     cdef char* data[2]
     cdef int itemsize[2]
     cdef const Py_ssize_t* strides[2]
+    cdef PyObject* inputs[1]
     if loop == NULL:
-        dtype = computing_dtype(p, dtype)
+        dtype = operand_dtype(p, dtype)
         loop = p.loops[dtype]
         x = cast_tensor(x, dtype)
+        if loop == NULL:
+            inputs[0] = <PyObject*>x
+            return compute(p, inputs, 1)
     out = empty_like(x, BOOL if p.result == BOOLEAN else dtype)
     data[0] = out.data
     data[1] = x.data
@@ -166,20 +171,24 @@ cdef Tensor compute(Primitive p, PyObject** inputs, int n):
     cdef const Py_ssize_t* strides[MAX_INPUTS + 1]
     cdef char* data[MAX_INPUTS + 1]
     cdef int itemsize[MAX_INPUTS + 1]
+    cdef int held[MAX_INPUTS + 1]
+    cdef int seen[MAX_INPUTS + 1]
     cdef double numbers[MAX_INPUTS]
     cdef list casts = None      # keeps converted operands alive
+    cdef int native
     for i in range(first, n):
         value = <object>inputs[i]
         if isinstance(value, Tensor):
             x = <Tensor>value
-            dtype = x.dtype_id if dtype < 0 else PROMOTE[dtype][x.dtype_id]
+            dtype = x.dtype_id if dtype < 0 else promote(dtype, x.dtype_id)
         elif number_kind(value) > kind:
             kind = number_kind(value)
     if dtype < 0:
         dtype = BOOL
     if kind >= 0:
         dtype = with_number(dtype, kind)
-    dtype = computing_dtype(p, dtype)
+    dtype = operand_dtype(p, dtype)
+    native = dtype if p.loops[dtype] != NULL else computing_dtype(dtype)
     if p.whole_exponent and KIND[dtype] == KIND_INT:
         check_exponent(<object>inputs[1])
     broadcast(p, inputs, n, &rank, shape)
@@ -190,9 +199,10 @@ cdef Tensor compute(Primitive p, PyObject** inputs, int n):
     for i in range(n):
         value = <object>inputs[i]
         strides[i + 1] = layout[i]
-        itemsize[i + 1] = ITEMSIZE[BOOL if i < first else dtype]
+        held[i + 1] = BOOL if i < first else dtype
+        seen[i + 1] = BOOL if i < first else native
         if isinstance(value, Tensor):
-            x = cast_tensor(<Tensor>value, BOOL if i < first else dtype)
+            x = cast_tensor(<Tensor>value, held[i + 1])
             if x is not value:
                 casts = [x] if casts is None else casts + [x]
             lead = rank - x.rank
@@ -200,11 +210,22 @@ cdef Tensor compute(Primitive p, PyObject** inputs, int n):
                 layout[i][k] = 0 if k < lead or x.dims[k - lead] == 1 and shape[k] != 1 else x.dims[x.rank + k - lead]
             data[i + 1] = x.data
         else:
-            store_item(BOOL if i < first else dtype, <char*>&numbers[i], value)
+            if KIND[dtype] == KIND_FLOAT and p.result != BOOLEAN:
+                held[i + 1] = seen[i + 1]       # a number that meets float16 is not rounded to it, unless to be compared
+            store_item(held[i + 1], <char*>&numbers[i], value)
             for k in range(rank):
                 layout[i][k] = 0
             data[i + 1] = <char*>&numbers[i]
-    if rank == 0:
+        itemsize[i + 1] = ITEMSIZE[held[i + 1]]
+    if native != dtype:
+        held[0] = out.dtype_id
+        seen[0] = BOOL if p.result == BOOLEAN else native
+        if out.count > SMALL:
+            with nogil:
+                run_converted(p.loops[native], n + 1, data, held, seen, rank, shape, strides, p.weight)
+        else:
+            run_converted(p.loops[native], n + 1, data, held, seen, rank, shape, strides, p.weight)
+    elif rank == 0:
         p.loops[dtype](data, ONES, 1)
     else:
         launch(p.loops[dtype], n + 1, data, itemsize, rank, shape, strides, p.weight, out.count)

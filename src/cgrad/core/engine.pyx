@@ -16,6 +16,7 @@ from libc.string cimport memcpy
 
 from cgrad.core.batching cimport is_batch, level_of, wrap
 from cgrad.core.dtype cimport ITEMSIZE, KIND, KIND_FLOAT, dtype_object
+from cgrad.core.element cimport store_item
 from cgrad.core.elementwise cimport ONES, SMALL, Py_REFCNT, compute, compute1, compute2, compute_over, is_spare
 from cgrad.core.hooks cimport hooked
 from cgrad.core.leaves cimport Leaves
@@ -31,7 +32,7 @@ from cgrad.core.tensor cimport (
     refresh, same_shape, set_gradient, shape_text, shape_tuple, stale,
 )
 from cgrad.kernels.reduce cimport reduce_id, run_reduce
-from cgrad.kernels.table cimport MAX_DIMS
+from cgrad.kernels.table cimport MAX_DIMS, computing_dtype
 
 cdef object add_function = None          # the ops layer's add, cast and sum_to, for derivatives of derivatives
 cdef object cast_function = None
@@ -228,7 +229,7 @@ cdef class Run:
         cdef Tensor x = <Tensor>held
         if self.create_graph or (x.flags | g.flags) & LEVEL:
             return add_function(x, g)
-        if alone and g.flags & CONTIGUOUS and is_spare(x):
+        if alone and g.flags & CONTIGUOUS and is_spare(x) and add_primitive.loops[x.dtype_id] != NULL:
             add_into(x, g)
             return x
         return compute2(add_primitive, x, g)
@@ -268,6 +269,7 @@ cdef Tensor sum_to(Tensor g, int rank, const Py_ssize_t* shape, bint* possible):
                 possible[0] = False
                 return g
             axes |= <unsigned long long>1 << k
+    g = cast_tensor(g, computing_dtype(g.dtype_id))       # `fit` rounds the sum
     out = empty_tensor(g.dtype_id, rank, shape)
     with nogil:
         failed = run_reduce(SUM, g.dtype_id, g.data, g.rank, g.dims, g.dims + g.rank, axes, out.data)
@@ -645,10 +647,7 @@ cdef Tensor seed(Tensor y, object g, int i):
             raise RuntimeError(f"backward: a gradient can be made up only for a scalar result, this one has shape {shape_text(y.rank, y.dims)}; "
                                "reduce it to a scalar first, for instance with sum(), or give the gradient that flows into it")
         t = empty_tensor(y.dtype_id, y.rank, y.dims)
-        if ITEMSIZE[y.dtype_id] == 4:
-            (<float*>t.data)[0] = 1
-        else:
-            (<double*>t.data)[0] = 1
+        store_item(y.dtype_id, t.data, 1.0)
         return t
     if not isinstance(g, Tensor):
         raise TypeError(f"backward: the gradient for result {i} must be a Tensor or None, got {type(g).__name__}")

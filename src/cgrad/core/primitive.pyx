@@ -12,7 +12,7 @@ from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 from cgrad.core.dtype cimport DType, dtype_object
 from cgrad.core.tensor cimport LEVEL, Tensor, shape_tuple
 from cgrad.kernels.dispatch cimport elementwise_kernel
-from cgrad.kernels.table cimport INT64, N_DTYPES, ElementwiseKernel
+from cgrad.kernels.table cimport INT64, N_DTYPES, ElementwiseKernel, computing_dtype
 
 
 @cython.final
@@ -39,7 +39,8 @@ cdef class Primitive:
 
     def supports(self, dtype):
         """Whether there is a loop for the dtype."""
-        return self.loops[(<DType>dtype).id] != NULL
+        cdef int id = (<DType>dtype).id
+        return self.loops[id] != NULL or self.loops[computing_dtype(id)] != NULL
 
     def rule_function(self, int i):
         """The Python rule of input i, or None."""
@@ -83,8 +84,11 @@ def make_rule(function, list arguments, Primitive fused=None, list fused_argumen
     return rule
 
 
-def make_primitive(str name, kind, input_names, option_names=(), str kernel=None, str result=None, forward=None, bint masked=False):
-    """A primitive without rules; `kernel` names the loops of an elementwise one, `forward` computes any other."""
+def make_primitive(str name, kind, input_names, option_names=(), str kernel=None, str result=None, forward=None, bint masked=False, bint moves=False):
+    """A primitive without rules; `kernel` names the loops of an elementwise one, `forward` computes any other.
+
+    One that `moves` elements takes any dtype; for others, float16 and bfloat16 are cast to float32 and back.
+    """
     cdef Primitive p = Primitive.__new__(Primitive)
     cdef const ElementwiseKernel* found
     cdef int i
@@ -94,6 +98,7 @@ def make_primitive(str name, kind, input_names, option_names=(), str kernel=None
     p.forward = forward
     p.rules = []
     p.masked = masked
+    p.moves = moves
     p.whole_exponent = kernel == "power"
     if kernel is not None:
         found = elementwise_kernel(kernel)

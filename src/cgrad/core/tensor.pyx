@@ -19,9 +19,8 @@ from cgrad.core.element cimport item_of, no_leaf, no_single_number, store_item
 from cgrad.core.pool cimport Pool, give, init_pool, set_dealloc, take, set_pool_limit
 from cgrad.core.storage cimport Storage, new_storage
 from cgrad.core.tape cimport Rest, node_rest, set_grad_mode, strict_rule, track, track_graph, untrack
-from cgrad.kernels.dispatch cimport cast_loop
-from cgrad.kernels.iterate cimport run_elementwise
-from cgrad.kernels.table cimport MAX_DIMS, loop_t
+from cgrad.kernels.iterate cimport run_cast, run_elementwise
+from cgrad.kernels.table cimport BFLOAT16, MAX_DIMS, loop_t
 
 cdef extern from "Python.h":
     void PyType_Modified(PyTypeObject* type)
@@ -117,7 +116,7 @@ cpdef register_method(str name, object function):
     PyType_Modified(type)
 
 
-cdef str FORMATS = "?BbhiqfdX"
+cdef str FORMATS = "?BHIQbhiqe fd"        # of the struct module, which has none for bfloat16
 
 
 cdef class Tensor:
@@ -543,6 +542,8 @@ cdef class Tensor:
         cdef Py_ssize_t* layout
         cdef bint want_writable = flags & PyBUF_WRITABLE == PyBUF_WRITABLE
         readable(self, "a buffer")
+        if self.dtype_id == BFLOAT16:
+            raise BufferError("buffer: there is no buffer format for bfloat16; take x.float()")
         if want_writable and (self.storage.readonly or self.flags & REQUIRES_GRAD):
             raise BufferError("buffer: the tensor's memory is read-only or part of a graph; take x.detach() for a writable buffer")
         if not self.flags & CONTIGUOUS and flags & PyBUF_STRIDES != PyBUF_STRIDES:
@@ -942,18 +943,17 @@ cdef Tensor copy_tensor(Tensor x):
 
 cdef void fill_from(Tensor target, Tensor source, const Py_ssize_t* source_strides) noexcept:
     cdef char* data[2]
-    cdef int itemsize[2]
     cdef const Py_ssize_t* strides[2]
     if target.dtype_id == source.dtype_id and target.flags & source.flags & CONTIGUOUS and target.count == source.count:
         memcpy(target.data, source.data, target.count * ITEMSIZE[target.dtype_id])
         return
-    data[0] = target.data
-    data[1] = source.data
-    itemsize[0] = ITEMSIZE[target.dtype_id]
-    itemsize[1] = ITEMSIZE[source.dtype_id]
-    strides[0] = strides_of(target)
-    strides[1] = source_strides
-    launch(cast_loop(source.dtype_id, target.dtype_id), 2, data, itemsize, target.rank, target.dims, strides, 1, target.count)
+    data[0], data[1] = target.data, source.data
+    strides[0], strides[1] = strides_of(target), source_strides
+    if target.count >= LONG_LOOP:
+        with nogil:
+            run_cast(source.dtype_id, target.dtype_id, data, target.rank, target.dims, strides)
+    else:
+        run_cast(source.dtype_id, target.dtype_id, data, target.rank, target.dims, strides)
 
 
 cdef int copy_into(Tensor target, Tensor source) except -1:

@@ -13,6 +13,8 @@ include "activations.pxi"
 include "maps.pxi"
 include "elementwise.pxi"
 include "special.pxi"
+include "half.pxi"
+include "unsigned.pxi"
 include "reduce.pxi"
 include "matmul.pxi"
 include "rows.pxi"
@@ -23,6 +25,8 @@ cdef KernelTable kernels
 kernels.isa = b"baseline"
 register_elementwise(&kernels)
 register_special(&kernels)
+register_half(&kernels)
+register_unsigned(&kernels)
 register_reduce(&kernels)
 register_matmul(&kernels)
 register_rows(&kernels)

@@ -15,7 +15,7 @@ from libc.string cimport memset
 
 cimport numpy as np
 
-from cgrad.kernels.dispatch cimport kernel_table
+from cgrad.kernels.dispatch cimport ITEMSIZE, kernel_table
 from cgrad.kernels.parallel cimport body_t, parallel_for
 from cgrad.kernels.table cimport DTypeId
 
@@ -48,10 +48,6 @@ ctypedef fused number:
     int64_t
     float
     double
-
-
-cdef int[8] ITEMSIZE
-ITEMSIZE[:] = [1, 1, 1, 2, 4, 8, 4, 8]
 
 
 cdef struct Product:
@@ -129,13 +125,11 @@ cdef void whole_items(void* context, Py_ssize_t first, Py_ssize_t last) noexcept
     for b in range(first, last):
         if p.dtype == DTypeId.BOOL:
             bool_product(p, b)
-        elif p.dtype == DTypeId.UINT8:
-            integer_product(p, b, <uint8_t> 0)
-        elif p.dtype == DTypeId.INT8:
+        elif p.size == 1:                              # products wrap, so the sign does not matter
             integer_product(p, b, <int8_t> 0)
-        elif p.dtype == DTypeId.INT16:
+        elif p.size == 2:
             integer_product(p, b, <int16_t> 0)
-        elif p.dtype == DTypeId.INT32:
+        elif p.size == 4:
             integer_product(p, b, <int32_t> 0)
         else:
             integer_product(p, b, <int64_t> 0)

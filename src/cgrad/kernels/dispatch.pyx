@@ -27,6 +27,7 @@ cdef extern from *:
     """
     int cgrad_cpu_level() noexcept nogil
 
+ITEMSIZE[:] = [1, 1, 2, 4, 8, 1, 2, 4, 8, 2, 2, 4, 8]
 SHELLS = ("baseline", "avx2", "avx512")         # by the level of CPU they need
 
 

@@ -9,9 +9,10 @@ from libc.stdint cimport int8_t, int16_t, int32_t, int64_t
 from libc.string cimport memcpy
 
 from cgrad.kernels.parallel cimport parallel_for
-from cgrad.kernels.table cimport BOOL, FLOAT32, FLOAT64, INT8, INT16, INT32, UINT8
+from cgrad.kernels.dispatch cimport ITEMSIZE
+from cgrad.kernels.table cimport FLOAT32, FLOAT64
 
-# Copies move bits, so one integer type per element size serves all dtypes; uint8 adds as int8 does (both wrap).
+# Copies move bits, so one integer type per element size serves all dtypes; unsigned integers add as signed ones do (both wrap).
 ctypedef fused number:
     int8_t
     int16_t
@@ -139,11 +140,11 @@ cdef void run_part(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nog
         part[float](walk, ADD, <float*> walk.x, <float*> walk.y, begin, end)
     elif job.mode == ADD and dtype == FLOAT64:
         part[double](walk, ADD, <double*> walk.x, <double*> walk.y, begin, end)
-    elif dtype in (BOOL, UINT8, INT8):
+    elif ITEMSIZE[dtype] == 1:
         part[int8_t](walk, job.mode, <int8_t*> walk.x, <int8_t*> walk.y, begin, end)
-    elif dtype == INT16:
+    elif ITEMSIZE[dtype] == 2:
         part[int16_t](walk, job.mode, <int16_t*> walk.x, <int16_t*> walk.y, begin, end)
-    elif dtype in (INT32, FLOAT32):
+    elif ITEMSIZE[dtype] == 4:
         part[int32_t](walk, job.mode, <int32_t*> walk.x, <int32_t*> walk.y, begin, end)
     else:
         part[int64_t](walk, job.mode, <int64_t*> walk.x, <int64_t*> walk.y, begin, end)
@@ -367,11 +368,11 @@ cdef void run_along_axis(Mode mode, int dtype, char* x, const Py_ssize_t* x_stri
         along[float](mode, <float*> x, x_strides, size, step, index, index_strides, <float*> y, y_strides, rank, shape)
     elif mode >= ADD and dtype == FLOAT64:
         along[double](mode, <double*> x, x_strides, size, step, index, index_strides, <double*> y, y_strides, rank, shape)
-    elif dtype in (BOOL, UINT8, INT8):
+    elif ITEMSIZE[dtype] == 1:
         along[int8_t](mode, <int8_t*> x, x_strides, size, step, index, index_strides, <int8_t*> y, y_strides, rank, shape)
-    elif dtype == INT16:
+    elif ITEMSIZE[dtype] == 2:
         along[int16_t](mode, <int16_t*> x, x_strides, size, step, index, index_strides, <int16_t*> y, y_strides, rank, shape)
-    elif dtype in (INT32, FLOAT32):
+    elif ITEMSIZE[dtype] == 4:
         along[int32_t](mode, <int32_t*> x, x_strides, size, step, index, index_strides, <int32_t*> y, y_strides, rank, shape)
     else:
         along[int64_t](mode, <int64_t*> x, x_strides, size, step, index, index_strides, <int64_t*> y, y_strides, rank, shape)

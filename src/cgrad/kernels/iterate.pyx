@@ -4,11 +4,13 @@ Owns: the order in which elements are visited.  Axes of length 1 are dropped, th
 merged where every operand allows it, so that most calls end as one flat loop.  What is left is a grid of tiles: `columns` run
 along the axis that the one-axis loop walks, `rows` along a second one, all other axes outside.
 Callers: core's primitives and forward functions.  Rules: no GIL needed, no allocation; work above the break-even is split
-over threads in whole tiles, and tiles depend on shape and strides alone.
+over threads in whole tiles, and tiles depend on shape and strides alone.  Operands that a loop takes in another dtype than memory
+holds (float16 as float32) are converted block by block, on the stack.
 Read next: elementwise.pxi, the loops that are called here.
 """
+from cgrad.kernels.dispatch cimport ITEMSIZE, cast_loop
 from cgrad.kernels.parallel cimport BREAK_EVEN, parallel_for
-from cgrad.kernels.table cimport MAX_DIMS, MAX_OPERANDS, loop_t
+from cgrad.kernels.table cimport FLOAT16, FLOAT32, FLOAT64, MAX_DIMS, MAX_OPERANDS, computing_dtype, loop_t
 
 cdef enum:
     CACHE_LINE = 64
@@ -16,9 +18,15 @@ cdef enum:
     SHORT_ROW = 8               # below this length the call of a loop costs more than its work
     LONG_COLUMN = 256           # elements of a column walked at a time where rows are short; stays in the L1 cache
     TRANSPOSE = 32              # edge of a tile where some operand runs across the result
+    BLOCK = 512                 # elements converted at a time: 4 KB for each operand
+
+cdef struct Conversions:
+    loop_t casts[MAX_OPERANDS]      # of the result into memory, of the others out of it; NULL: as it is
 
 cdef struct Walk:
     loop_t loop
+    const Conversions* conversions                  # NULL where the loop takes all operands as they are
+    const int* itemsize
     int nop
     int n_outer
     Py_ssize_t outer[MAX_DIMS]                      # lengths of the outer axes
@@ -30,6 +38,46 @@ cdef struct Walk:
     Py_ssize_t tile_rows, tile_columns
     Py_ssize_t row_tiles, column_tiles
     char* data[MAX_OPERANDS]
+
+
+cdef void run_loop(const Walk* w, char** p, const Py_ssize_t* stride, Py_ssize_t n) noexcept nogil:
+    if w.conversions == NULL:
+        w.loop(p, stride, n)
+    else:
+        run_blocks(w, p, stride, n)
+
+
+cdef void run_blocks(const Walk* w, char** p, const Py_ssize_t* stride, Py_ssize_t n) noexcept nogil:
+    """The loop over converted blocks: what is cast is read into, and the result written from, blocks on the stack."""
+    cdef double blocks[MAX_OPERANDS][BLOCK]
+    cdef char* origin[MAX_OPERANDS]
+    cdef char* data[MAX_OPERANDS]
+    cdef char* pair[2]
+    cdef Py_ssize_t stride_seen[MAX_OPERANDS]
+    cdef Py_ssize_t steps[2]
+    cdef Py_ssize_t start = 0, m
+    cdef int k
+    for k in range(w.nop):
+        origin[k] = p[k]
+        stride_seen[k] = stride[k]
+        if w.conversions.casts[k] != NULL:
+            stride_seen[k] = 1 if k == 0 or stride[k] else 0
+    while start < n:
+        m = min(n - start, BLOCK)
+        for k in range(w.nop):
+            data[k] = origin[k] + start * stride[k] * w.itemsize[k]
+            if w.conversions.casts[k] != NULL:
+                pair[0], pair[1] = <char*>blocks[k], data[k]
+                steps[0], steps[1] = 1, stride[k]
+                if k and (stride[k] or start == 0):
+                    w.conversions.casts[k](pair, steps, m if stride[k] else 1)
+                data[k] = <char*>blocks[k]
+        w.loop(data, stride_seen, m)
+        if w.conversions.casts[0] != NULL:
+            pair[0], pair[1] = origin[0] + start * stride[0] * w.itemsize[0], <char*>blocks[0]
+            steps[0], steps[1] = stride[0], 1
+            w.conversions.casts[0](pair, steps, m)
+        start += m
 
 
 cdef void walk_tiles(void* context, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
@@ -59,7 +107,7 @@ cdef void walk_tiles(void* context, Py_ssize_t start, Py_ssize_t stop) noexcept 
         for k in range(nop):
             p[k] = origin[k] + first_row * w.row_step[k] + first_column * w.column_step[k]
         for _ in range(m):
-            w.loop(p, w.column_stride, n)
+            run_loop(w, p, w.column_stride, n)
             for k in range(nop):
                 p[k] += w.row_step[k]
         start += 1
@@ -113,10 +161,39 @@ cdef void run_elementwise(loop_t loop, int nop, char** data, const int* itemsize
                 flat[k] = strides[k][0]
             loop(data, flat, shape[0])
     else:
-        run_walk(loop, nop, data, itemsize, ndim, shape, strides, weight)
+        run_walk(loop, NULL, nop, data, itemsize, ndim, shape, strides, weight)
 
 
-cdef void run_walk(loop_t loop, int nop, char** data, const int* itemsize, int ndim, const Py_ssize_t* shape,
+cdef void run_converted(loop_t loop, int nop, char** data, const int* held, const int* seen, int ndim, const Py_ssize_t* shape,
+                        const Py_ssize_t** strides, int weight) noexcept nogil:
+    cdef Conversions conversions
+    cdef int itemsize[MAX_OPERANDS]
+    cdef int k
+    for k in range(nop):
+        itemsize[k] = ITEMSIZE[held[k]]
+        conversions.casts[k] = NULL if held[k] == seen[k] else cast_loop(held[k], seen[k]) if k else cast_loop(seen[k], held[k])
+    run_walk(loop, &conversions, nop, data, itemsize, ndim, shape, strides, weight)
+
+
+cdef void run_cast(int source, int target, char** data, int ndim, const Py_ssize_t* shape, const Py_ssize_t** strides) noexcept nogil:
+    cdef loop_t loop = cast_loop(source, target)
+    cdef int held[2]
+    cdef int seen[2]
+    held[0], held[1] = target, source
+    seen[0], seen[1] = target, source
+    if loop == NULL:
+        # Out of float16 by float32, out of uint16 by int32; into float16 by float64, which rounds once.
+        seen[1] = computing_dtype(source)
+        if FLOAT16 <= target < FLOAT32 and seen[1] != FLOAT32:
+            seen[0] = FLOAT64
+        loop = cast_loop(seen[1], seen[0])
+        run_converted(loop, 2, data, held, seen, ndim, shape, strides, 1)
+        return
+    held[0], held[1] = ITEMSIZE[target], ITEMSIZE[source]
+    run_elementwise(loop, 2, data, held, ndim, shape, strides, 1)
+
+
+cdef void run_walk(loop_t loop, const Conversions* conversions, int nop, char** data, const int* itemsize, int ndim, const Py_ssize_t* shape,
                    const Py_ssize_t** strides, int weight) noexcept nogil:
     cdef Walk w
     cdef Py_ssize_t lengths[MAX_DIMS]
@@ -125,6 +202,10 @@ cdef void run_walk(loop_t loop, int nop, char** data, const int* itemsize, int n
     cdef Py_ssize_t length, work, chunk
     cdef double total = weight
     cdef int k, axis, place, n = 0, row_axis, column_axis
+    w.loop = loop
+    w.conversions = conversions
+    w.itemsize = itemsize
+    w.nop = nop
     for k in range(nop):
         w.data[k] = data[k]
 
@@ -155,7 +236,7 @@ cdef void run_walk(loop_t loop, int nop, char** data, const int* itemsize, int n
     if n == 0:
         for k in range(nop):
             step[k] = 0
-        loop(w.data, step, 1)
+        run_loop(&w, w.data, step, 1)
         return
 
     # Merge an axis into the next inner one where one step outside equals a whole run inside.
@@ -180,7 +261,7 @@ cdef void run_walk(loop_t loop, int nop, char** data, const int* itemsize, int n
     if ndim == 1 and total < BREAK_EVEN:
         for k in range(nop):
             step[k] = steps[0][k] // itemsize[k]
-        loop(w.data, step, lengths[0])
+        run_loop(&w, w.data, step, lengths[0])
         return
 
     # Which two axes make the tiles, and how large these are.
@@ -211,8 +292,6 @@ cdef void run_walk(loop_t loop, int nop, char** data, const int* itemsize, int n
     w.tile_columns = min(w.tile_columns, w.columns)
     w.row_tiles = (w.rows - 1) // w.tile_rows + 1
     w.column_tiles = (w.columns - 1) // w.tile_columns + 1
-    w.loop = loop
-    w.nop = nop
     w.n_outer = 0
     for k in range(nop):
         w.row_step[k] = steps[row_axis][k] if ndim > 1 else 0

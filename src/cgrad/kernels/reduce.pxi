@@ -281,7 +281,7 @@ cdef void reduce_min_join(number* best, const number* other, Py_ssize_t n) noexc
 cdef inline number lowest(number like) noexcept nogil:
     if number is float or number is double:
         return -libm.INFINITY
-    elif number is uint8_t:
+    elif number is uint8_t or number is uint64_t:
         return 0
     elif number is int64_t:
         return <int64_t> (<wide_t> 1 << 63)

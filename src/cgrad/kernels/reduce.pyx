@@ -16,9 +16,9 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 from cpython.buffer cimport PyBUF_FORMAT, PyBUF_STRIDES, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
 
-from cgrad.kernels.dispatch cimport kernel_table
+from cgrad.kernels.dispatch cimport ITEMSIZE, kernel_table
 from cgrad.kernels.parallel cimport parallel_for
-from cgrad.kernels.table cimport MAX_DIMS, N_DTYPES, N_FOLDS, ArgLoops, DTypeId, FoldLoops, Reduction
+from cgrad.kernels.table cimport MAX_DIMS, N_FOLDS, ArgLoops, DTypeId, FoldLoops, Reduction
 
 cdef enum:
     ROW_LEAF = 4096          # folded elements that one accumulator row takes in one go
@@ -29,9 +29,6 @@ cdef enum:
     MAX_PIECES = 16          # parts of a tree that may go to different threads
     PIECE_WORK = 1 << 16     # elements below which a part is not worth a thread
     ARG_PIECE = 1 << 16      # elements of a part of a flattened argmax
-
-cdef int ITEMSIZE[N_DTYPES]
-ITEMSIZE[:] = [1, 1, 1, 2, 4, 8, 4, 8]
 
 cdef dict REDUCTIONS = {"sum": Reduction.SUM, "prod": Reduction.PROD, "max": Reduction.MAX, "min": Reduction.MIN,
                         "any": Reduction.ANY, "all": Reduction.ALL, "argmax": Reduction.ARGMAX, "argmin": Reduction.ARGMIN}
@@ -48,8 +45,8 @@ cdef int reduce_result_dtype(int reduction, int dtype) noexcept nogil:
         return DTypeId.BOOL
     if reduction == Reduction.ARGMAX or reduction == Reduction.ARGMIN:
         return DTypeId.INT64
-    if (reduction == Reduction.SUM or reduction == Reduction.PROD) and dtype < DTypeId.FLOAT32:
-        return DTypeId.INT64
+    if (reduction == Reduction.SUM or reduction == Reduction.PROD) and dtype < DTypeId.FLOAT16:
+        return DTypeId.UINT64 if DTypeId.UINT8 <= dtype <= DTypeId.UINT64 else DTypeId.INT64
     return dtype
 
 
@@ -498,7 +495,7 @@ cdef void fill_empty(int reduction, Py_ssize_t results, char* out, Py_ssize_t ou
 # ---- doors for tests ---------------------------------------------------------------------------------------------------------------
 
 cdef dict FORMATS = {"?": DTypeId.BOOL, "B": DTypeId.UINT8, "b": DTypeId.INT8, "h": DTypeId.INT16, "i": DTypeId.INT32,
-                     "l": DTypeId.INT64, "q": DTypeId.INT64, "f": DTypeId.FLOAT32, "d": DTypeId.FLOAT64}
+                     "l": DTypeId.INT64, "q": DTypeId.INT64, "L": DTypeId.UINT64, "Q": DTypeId.UINT64, "f": DTypeId.FLOAT32, "d": DTypeId.FLOAT64}
 
 
 def reduce_into(str name, object x, tuple axes, object out):

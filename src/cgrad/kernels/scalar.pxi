@@ -7,7 +7,7 @@ here is undefined in C: integers wrap, shifts and divisions have a value for eve
 Read next: transcendental.pxi, then elementwise.pxi (the loops).
 """
 from libc cimport math as libm
-from libc.stdint cimport INT64_MAX, INT64_MIN, int8_t, int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport INT64_MAX, INT64_MIN, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 cdef extern from *:
     """
@@ -16,6 +16,7 @@ cdef extern from *:
     #if defined(__GNUC__)
     #undef CYTHON_INLINE
     #define CYTHON_INLINE inline __attribute__((always_inline, unused))
+    #pragma GCC diagnostic ignored "-Wunused-function"      /* uint64 has few loops of its own, see unsigned.pxi */
     #endif
     """
 
@@ -25,12 +26,13 @@ ctypedef fused real:
     float
     double
 
-ctypedef fused integer:
+ctypedef fused integer:          # uint16 and uint32 compute as int32 and int64, see unsigned.pxi
     uint8_t
     int8_t
     int16_t
     int32_t
     int64_t
+    uint64_t
 
 ctypedef fused number:
     uint8_t
@@ -38,6 +40,7 @@ ctypedef fused number:
     int16_t
     int32_t
     int64_t
+    uint64_t
     float
     double
 
@@ -183,7 +186,7 @@ cdef inline integer whole_quotient(integer x, integer y) noexcept nogil:
     cdef integer q, r
     # No CPU divides integers in vectors.  A floating quotient is within 1/|y| of the true one as long as the operands fit
     # the mantissa, so that truncation gives the right whole number.
-    if integer is int64_t:
+    if integer is int64_t or integer is uint64_t:
         q = x // y
     elif integer is int32_t:
         q = <integer>(<double>x / <double>y)
@@ -197,7 +200,7 @@ cdef inline number floor_divide_(number x, number y) noexcept nogil:
     cdef number q, d
     if number is float or number is double:
         return quotient_of(x, y, fmod_(x, y))
-    elif number is uint8_t:
+    elif number is uint8_t or number is uint64_t:
         return 0 if y == 0 else whole_quotient(x, <number>(y | (y == 0)))
     else:
         # 0 and -1 would trap; they get a divisor of 1 and their own results.
@@ -211,7 +214,7 @@ cdef inline number remainder_(number x, number y) noexcept nogil:
     cdef number d
     if number is float or number is double:
         return remainder_of(y, fmod_(x, y))
-    elif number is uint8_t:
+    elif number is uint8_t or number is uint64_t:
         d = <number>(y | (y == 0))
         return <number>(x - whole_quotient(x, d) * d)
     else:
@@ -333,7 +336,7 @@ cdef inline integer bitwise_left_shift_(integer x, integer y) noexcept nogil:
     """0 for counts outside [0, bits)."""
     cdef bint inside = (y >= 0) & (y < <integer>(8 * sizeof(integer)))
     cdef integer count = y if inside else 0
-    if integer is int64_t:
+    if sizeof(integer) == 8:
         return <integer>(<uint64_t>x << count) if inside else 0
     else:
         return <integer>(<uint32_t>x << count) if inside else 0
@@ -343,7 +346,7 @@ cdef inline integer bitwise_right_shift_(integer x, integer y) noexcept nogil:
     """Counts outside [0, bits) shift everything out: 0, or -1 for negative x."""
     cdef integer last = <integer>(8 * sizeof(integer) - 1)
     cdef bint inside = (y >= 0) & (y <= last)
-    if integer is uint8_t:
+    if integer is uint8_t or integer is uint64_t:
         return <integer>(x >> y) if inside else 0
     else:
         return <integer>(x >> (y if inside else last))

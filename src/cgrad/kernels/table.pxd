@@ -7,21 +7,38 @@ overlap it otherwise.  Loops never allocate, never fail, never take the GIL.
 from libc.stdint cimport int64_t
 
 cdef enum:
-    N_DTYPES = 8
+    N_DTYPES = 13
     MAX_DIMS = 64
     MAX_OPERANDS = 8
     MAX_KERNELS = 192
 
-# Ids in the order in which promotion climbs inside a kind.
+# Ids in the order in which promotion climbs inside a kind.  From FLOAT32 on are the floats that kernels compute with.
 cdef enum DTypeId:
     BOOL = 0
     UINT8 = 1
-    INT8 = 2
-    INT16 = 3
-    INT32 = 4
-    INT64 = 5
-    FLOAT32 = 6
-    FLOAT64 = 7
+    UINT16 = 2
+    UINT32 = 3
+    UINT64 = 4
+    INT8 = 5
+    INT16 = 6
+    INT32 = 7
+    INT64 = 8
+    FLOAT16 = 9
+    BFLOAT16 = 10
+    FLOAT32 = 11
+    FLOAT64 = 12
+
+
+cdef inline int computing_dtype(int dtype) noexcept nogil:
+    """Where a kernel has no loop for a dtype: the dtype that holds all its numbers and in which loops run, block by block."""
+    if dtype == FLOAT16 or dtype == BFLOAT16:
+        return FLOAT32
+    if dtype == UINT16:
+        return INT32
+    if dtype == UINT32:
+        return INT64
+    return dtype
+
 
 ctypedef void (*loop_t)(char** data, const Py_ssize_t* strides, Py_ssize_t n) noexcept nogil
 

@@ -332,6 +332,14 @@ class Module:
         """Convert floating point parameters and buffers to float64; returns self."""
         return self.to("float64")
 
+    def half(self):
+        """Convert floating point parameters and buffers to float16, computed in float32; returns self."""
+        return self.to("float16")
+
+    def bfloat16(self):
+        """Convert floating point parameters and buffers to bfloat16, computed in float32; returns self."""
+        return self.to("bfloat16")
+
     # ------------------------------------------------------------------ saving
     def state_dict(self, *, prefix="", keep_vars=False):
         """All parameters and persistent buffers by path.

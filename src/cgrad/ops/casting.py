@@ -10,10 +10,10 @@ from cgrad.core.tensor import Tensor, register_method
 from cgrad.ops.creation import check_device, zeros_like
 from cgrad.ops.define import LINEAR, define, public
 
-_cast = define("astype", forward=forward.cast, inputs=("x",), options=("dtype",), vjp=lambda g: g, kind=LINEAR,
+_cast = define("astype", forward=forward.cast, moves=True, inputs=("x",), options=("dtype",), vjp=lambda g: g, kind=LINEAR,
                batch=lambda x, dtype: _cast(x, dtype), public=False)
-_clone = define("clone", forward=forward.clone, inputs=("x",), vjp=lambda g: g, batch=lambda x: _clone(x), kind=LINEAR, public=False)
-_contiguous = define("contiguous", forward=forward.contiguous, inputs=("x",), vjp=lambda g: g, batch=lambda x: _contiguous(x), kind=LINEAR,
+_clone = define("clone", forward=forward.clone, moves=True, inputs=("x",), vjp=lambda g: g, batch=lambda x: _clone(x), kind=LINEAR, public=False)
+_contiguous = define("contiguous", forward=forward.contiguous, moves=True, inputs=("x",), vjp=lambda g: g, batch=lambda x: _contiguous(x), kind=LINEAR,
                      public=False)
 
 
@@ -39,7 +39,8 @@ def astype(x, dtype, *, copy=True, device=None):
 
     Notes
     -----
-    Floats become integers by cutting towards 0; NaN becomes 0, and what is out of range the nearest number in range.
+    Floats become integers by cutting towards 0; NaN becomes 0, and what is out of range the nearest number in range.  To float16 and
+    bfloat16 numbers are rounded half to even, once, also from float64.
     Gradient: ``g``, cast back; none through integers and bools.
 
     Examples
@@ -233,8 +234,8 @@ def _type_as(x, other):
 
 
 register_method("type_as", _type_as)
-for _name, _dtype in {"float": dtypes.float32, "double": dtypes.float64, "long": dtypes.int64, "int": dtypes.int32, "short": dtypes.int16,
-                      "bool": dtypes.bool_}.items():
+for _name, _dtype in {"half": dtypes.float16, "bfloat16": dtypes.bfloat16, "float": dtypes.float32, "double": dtypes.float64, "long": dtypes.int64,
+                      "int": dtypes.int32, "short": dtypes.int16, "bool": dtypes.bool_}.items():
     def _method(x, dtype=_dtype):
         return astype(x, dtype, copy=False)
     _method.__name__ = _name

@@ -6,11 +6,13 @@ import itertools
 
 from cgrad.core.arguments import as_tensor, whole_number
 from cgrad.core.convert import tensor_from
+from cgrad.core.tensor import Tensor
 from cgrad.ops.compare import logical_not, where
 from cgrad.ops.creation import asarray, meshgrid, zeros
 from cgrad.ops.define import public
 from cgrad.ops.indexing import take
 from cgrad.ops.joining import concat, stack
+from cgrad.ops.namespace import result_type
 from cgrad.ops.scan import cumulative_sum
 from cgrad.ops.shape import broadcast_tensors, ravel, reshape
 
@@ -152,7 +154,9 @@ def where_fn(condition, if_true, if_false, *operands):
         raise TypeError(f"where_fn: the condition must be of dtype bool, got {condition.dtype.name}")
     if not operands:
         raise TypeError("where_fn: needs an operand for the functions; where(condition, x, y) chooses between values")
-    condition, *operands = broadcast_tensors(condition, *[as_tensor("where_fn", x) for x in operands])
+    operands = [x if isinstance(x, (bool, int, float)) else as_tensor("where_fn", x) for x in operands]
+    weak = result_type(*operands)
+    condition, *operands = broadcast_tensors(condition, *[x if isinstance(x, Tensor) else asarray(x, dtype=weak) for x in operands])
     condition = ravel(condition)
     shape = operands[0].shape
     operands = [ravel(x) for x in operands]

@@ -260,10 +260,11 @@ def frombuffer(buffer, *, dtype=None, count=-1, offset=0, requires_grad=False):
     """
     dtype = get_default_dtype() if dtype is None else as_dtype(dtype)
     try:
-        array = np.frombuffer(buffer, dtype=dtype.name, count=count, offset=offset)
+        array = np.frombuffer(buffer, dtype=dtype.name.replace("bfloat16", "uint16"), count=count, offset=offset)
     except (ValueError, TypeError) as error:
         raise type(error)(f"frombuffer: {error}") from None
-    return finish(convert.tensor_from(array, None, None), requires_grad)
+    out = convert.tensor_from(array, None, None)
+    return finish(out if out.dtype is dtype else convert.retyped(out, dtype), requires_grad)
 
 
 def scalar_tensor(value, *, dtype=None, requires_grad=False):
@@ -682,17 +683,13 @@ def arange(start, stop=None, step=1, *, end=None, dtype=None, device=None, requi
         raise ValueError(f"arange: {n} elements are too many for this machine")
     if whole and n:
         last = start + (n - 1) * step
-        if not -(1 << 63) <= min(start, last) <= max(start, last) < 1 << 63:
-            if not dtype.is_floating_point:
-                raise OverflowError(f"arange: numbers from {start} to {last} do not fit {dtype.name}")
-            start, step = float(start), float(step)
+        low, high = dtype.limits or (-(1 << 63), (1 << 63) - 1)
+        if low <= min(start, last) and max(start, last) <= high:
+            start, step = [(value + (1 << 63)) % (1 << 64) - (1 << 63) for value in (start, step)]
         elif not dtype.is_floating_point:
-            bits = 8 * dtype.itemsize
-            low, high = (0, 255) if dtype.name == "uint8" else (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
-            if min(start, last) < low or max(start, last) > high:
-                raise OverflowError(f"arange: numbers from {start} to {last} do not fit {dtype.name}, which holds {low} to {high}")
-        if not -(1 << 63) <= step < 1 << 63:     # with at most two elements
-            step = 0 if n == 1 else float(step)
+            raise OverflowError(f"arange: numbers from {start} to {last} do not fit {dtype.name}, which holds {low} to {high}")
+        else:
+            start, step = float(start), float(step)
     elif whole:
         start, step = 0, 1
     return finish(fill.arange(start, step, n, dtype), requires_grad)
@@ -910,7 +907,7 @@ def eye(n_rows, n_cols=None, *, k=0, dtype=None, device=None, requires_grad=Fals
 
 
 # ---------------------------------------------------------------------------------------------------------------- triangles, grids
-_triangle = define("triangle", forward=fill.triangle, inputs=("x",), options=("k", "lower"),
+_triangle = define("triangle", forward=fill.triangle, moves=True, inputs=("x",), options=("k", "lower"),
                    vjp=lambda g, k, lower: _triangle(g, k, lower), batch=lambda x, k, lower: _triangle(x, k, lower),
                    kind=LINEAR, public=False)
 

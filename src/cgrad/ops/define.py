@@ -35,7 +35,7 @@ class joint:
 
 
 def define(name, *, vjp=None, kind=OTHER, jvp=None, batch=None, fused=None, kernel=None, forward=None, inputs=None, options=(), result=None,
-           symbol=None, doc=None, extended=None, public=True, method=True):
+           moves=False, symbol=None, doc=None, extended=None, public=True, method=True):
     """Define an operation.
 
     Parameters
@@ -66,6 +66,8 @@ def define(name, *, vjp=None, kind=OTHER, jvp=None, batch=None, fused=None, kern
         Names of what follows the inputs.
     result : str, optional
         dtype of an elementwise result: ``"same"``, ``"float"`` or ``"bool"``.
+    moves : bool
+        Whether `forward` only moves elements and so takes any dtype; else float16 and bfloat16 are cast to float32 and back (recorded).
     symbol : str, optional
         The operator of Tensor that it is.
     doc : str
@@ -82,7 +84,8 @@ def define(name, *, vjp=None, kind=OTHER, jvp=None, batch=None, fused=None, kern
     """
     if forward is None and kernel is None:
         kernel = name
-    entry = core.make_primitive(name, kind, inputs, options, kernel, result, forward, masked=bool(inputs) and inputs[0] == "condition")
+    entry = core.make_primitive(name, kind, inputs, options, kernel, result, forward, masked=bool(inputs) and inputs[0] == "condition",
+                                moves=moves)
     if isinstance(vjp, joint) or entry.n_inputs < 0 and vjp is not None:      # a list of tensors has one rule for all
         rules, whole = [], _joint_rule(entry, vjp if isinstance(vjp, joint) else joint(vjp))
     else:

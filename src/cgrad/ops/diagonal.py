@@ -30,13 +30,13 @@ def _shifted(axes):
     return axes[0] + 1, axes[1] + 1
 
 
-_diagonal = define("diagonal", forward=forward.diagonal, inputs=("x",), options=("offset", "axes"), kind=LINEAR,
+_diagonal = define("diagonal", forward=forward.diagonal, moves=True, inputs=("x",), options=("offset", "axes"), kind=LINEAR,
                    vjp=lambda g, shape_x, offset, axes: _embed(g, shape_x, offset, axes),
                    batch=lambda x, offset, axes: _diagonal(x, offset, _shifted(axes)), public=False)
-_embed = define("diag_embed", forward=_embed_forward, inputs=("x",), options=("shape", "offset", "axes"), kind=LINEAR,
+_embed = define("diag_embed", forward=_embed_forward, moves=True, inputs=("x",), options=("shape", "offset", "axes"), kind=LINEAR,
                 vjp=lambda g, offset, axes: _diagonal(g, offset, axes),
                 batch=lambda x, shape, offset, axes: _embed(x, x.shape[:1] + shape, offset, _shifted(axes)), public=False)
-_put = define("diagonal_scatter", forward=_put_forward, inputs=("x", "y"), options=("offset", "axes"), kind=LINEAR,
+_put = define("diagonal_scatter", forward=_put_forward, moves=True, inputs=("x", "y"), options=("offset", "axes"), kind=LINEAR,
               vjp=(lambda g, shape_y, offset, axes: _put(g, zeros(shape_y, dtype=g.dtype), offset, axes),
                    lambda g, offset, axes: _diagonal(g, offset, axes)),
               batch=lambda x, y, offset, axes: _put(x, y, offset, _shifted(axes)), public=False)

@@ -57,6 +57,6 @@ def _gradient(g, y, shape_x, padding, by_frequency):
 
 #: embedding(x, y, padding, by_frequency): rows of the table x at the indices y; by_frequency divides gradients by how often an index occurs
 embedding = define(
-    "embedding", forward=lambda x, y, padding, by_frequency: forward.pick(x, y), inputs=("x", "y"), options=("padding", "by_frequency"),
+    "embedding", forward=lambda x, y, padding, by_frequency: forward.pick(x, y), moves=True, inputs=("x", "y"), options=("padding", "by_frequency"),
     vjp=(_gradient, None), jvp=lambda tx, y, padding: _without(embedding(tx, y, -1, False), y, padding),
     batch=_batch, public=False)

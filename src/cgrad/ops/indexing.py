@@ -49,14 +49,14 @@ def _value_batch(x, value, key):
     return _moved(with_ndim(value, ndim - 1), 0, _batch_axis(key))
 
 
-_getitem = define("getitem", forward=forward.getitem, inputs=("x",), options=("key",),
+_getitem = define("getitem", forward=forward.getitem, moves=True, inputs=("x",), options=("key",),
                   vjp=lambda g, key, shape_x: _index_scatter(g, key, shape_x),
                   batch=lambda x, key: _moved(_getitem(x, _all(key)), _batch_axis(key), 0), kind=LINEAR, public=False)
 _index_scatter = define("index_scatter", forward=forward.index_scatter, inputs=("x",), options=("key", "shape"),
                         vjp=lambda g, key: _getitem(g, key),
                         batch=lambda x, key, shape, size: _index_scatter(_moved(x, 0, _batch_axis(key)), _all(key), (size, *shape)),
                         kind=LINEAR, public=False)
-_index_clear = define("index_clear", forward=forward.index_clear, inputs=("x",), options=("key",),
+_index_clear = define("index_clear", forward=forward.index_clear, moves=True, inputs=("x",), options=("key",),
                       vjp=lambda g, key: _index_clear(g, key), batch=lambda x, key: _index_clear(x, _all(key)), kind=LINEAR, public=False)
 
 
@@ -76,9 +76,9 @@ def _gradient_of_value(g, key, shape_x, shape_value):
 
 
 _PUT_RULES = (lambda g, key: _index_clear(g, key), _gradient_of_value)
-_index_put = define("index_put", forward=forward.index_put, inputs=("x", "value"), options=("key",), vjp=_PUT_RULES, kind=LINEAR,
+_index_put = define("index_put", forward=forward.index_put, moves=True, inputs=("x", "value"), options=("key",), vjp=_PUT_RULES, kind=LINEAR,
                     batch=lambda x, value, key: _index_put(x, _value_batch(x, value, key), _all(key)), public=False)
-_index_write = define("setitem", forward=forward.write_alias, inputs=("x", "value"), options=("key",), vjp=_PUT_RULES, kind=LINEAR,
+_index_write = define("setitem", forward=forward.write_alias, moves=True, inputs=("x", "value"), options=("key",), vjp=_PUT_RULES, kind=LINEAR,
                       public=False)
 _index_add = define("index_add", forward=forward.index_add, inputs=("x", "value"), options=("key",),
                     vjp=(lambda g: g, lambda g, key, shape_value: _gradient_of_added(g, key, shape_value)), kind=LINEAR,
@@ -211,14 +211,14 @@ def index_put(x, key, value, accumulate=False):
 
 
 # ------------------------------------------------------------------------------------------------------------------ gather, scatter
-_gather = define("gather", forward=along.gather, inputs=("x", "index"), options=("axis",),
+_gather = define("gather", forward=along.gather, moves=True, inputs=("x", "index"), options=("axis",),
                  vjp=(lambda g, index, axis, shape_x: _gather_adjoint(g, index, axis, shape_x), None),
                  jvp=lambda tx, index, axis: _gather(tx, index, axis), public=False)
 _gather_adjoint = define("gather_adjoint", forward=along.gather_adjoint, inputs=("x", "index"), options=("axis", "shape"),
                          vjp=(lambda g, index, axis: _gather(g, index, axis), None),
                          jvp=lambda tx, index, axis, shape: _gather_adjoint(tx, index, axis, shape),
                          batch=lambda x, index, axis, shape, size: _gather_adjoint(x, index, axis + 1, (size, *shape)), public=False)
-_scatter_clear = define("scatter_clear", forward=along.scatter_clear, inputs=("x", "index"), options=("axis",),
+_scatter_clear = define("scatter_clear", forward=along.scatter_clear, moves=True, inputs=("x", "index"), options=("axis",),
                         vjp=(lambda g, index, axis: _scatter_clear(g, index, axis), None),
                         jvp=lambda tx, index, axis: _scatter_clear(tx, index, axis), public=False)
 
@@ -253,7 +253,7 @@ def _gradient_of_scattered(g, index, axis, shape_src):
 
 _scatter_add = define("scatter_add", forward=along.scatter_add, inputs=("x", "src", "index"), options=("axis",),
                       vjp=(lambda g: g, _gradient_of_src, None), jvp=_scatter_add_tangent, public=False)
-_scatter = define("scatter", forward=along.scatter, inputs=("x", "src", "index"), options=("axis",),
+_scatter = define("scatter", forward=along.scatter, moves=True, inputs=("x", "src", "index"), options=("axis",),
                   vjp=(lambda g, index, axis: _scatter_clear(g, index, axis), _gradient_of_scattered, None),
                   jvp=_scatter_tangent, public=False)
 
@@ -933,7 +933,7 @@ def masked_fill(x, mask, value):
 
 
 # ------------------------------------------------------------------------------------------------------------------ where numbers are
-_argwhere = define("argwhere", forward=along.argwhere, inputs=("x",), kind=NONDIFF, public=False)
+_argwhere = define("argwhere", forward=along.argwhere, moves=True, inputs=("x",), kind=NONDIFF, public=False)
 
 
 @public(method=True)

@@ -17,7 +17,7 @@ from cgrad.ops.creation import zeros_like
 from cgrad.ops.define import LINEAR, define
 from cgrad.ops.linalg import products
 
-_replace = define("copy", forward=lambda x, y: forward.copy(forward.clone(x), y), inputs=("x", "y"), kind=LINEAR,
+_replace = define("copy", forward=lambda x, y: forward.copy(forward.clone(x), y), moves=True, inputs=("x", "y"), kind=LINEAR,
                   vjp=(lambda g: zeros_like(g), lambda g: g), batch=lambda x, y: _replace(x, with_ndim(y, x.ndim - 1)), public=False)
 
 

@@ -33,9 +33,9 @@ def _whole(gs, shapes, dtype):
     return [zeros(s, dtype=dtype) if g is None else g for g, s in zip(gs, shapes)]
 
 
-_concat = define("concat", forward=forward.concat, inputs="xs", options=("axis",),
+_concat = define("concat", forward=forward.concat, moves=True, inputs="xs", options=("axis",),
                  vjp=joint(lambda g, shapes, axis: _cut(g, axis, [shape[axis] for shape in shapes])), kind=LINEAR, public=False)
-_stack = define("stack", forward=forward.stack, inputs="xs", options=("axis",),
+_stack = define("stack", forward=forward.stack, moves=True, inputs="xs", options=("axis",),
                 vjp=joint(lambda g, axis: _unstack(g, axis)), kind=LINEAR, public=False)
 
 
@@ -50,11 +50,11 @@ def _stacked_slices(g, axis, shape_x, dtype_x):
     return _stack(_whole(g, [shape_x[:axis] + shape_x[axis + 1:]] * shape_x[axis], dtype_x), axis)
 
 
-_split = define("split", forward=forward.split, inputs=("x",), options=("sizes", "axis"), vjp=_joined_pieces, kind=LINEAR, public=False)
-_unstack = define("unstack", forward=forward.unstack, inputs=("x",), options=("axis",), vjp=_stacked_slices, kind=LINEAR, public=False)
-_roll = define("roll", forward=forward.roll, inputs=("x",), options=("shifts", "axes"),
+_split = define("split", forward=forward.split, moves=True, inputs=("x",), options=("sizes", "axis"), vjp=_joined_pieces, kind=LINEAR, public=False)
+_unstack = define("unstack", forward=forward.unstack, moves=True, inputs=("x",), options=("axis",), vjp=_stacked_slices, kind=LINEAR, public=False)
+_roll = define("roll", forward=forward.roll, moves=True, inputs=("x",), options=("shifts", "axes"),
                vjp=lambda g, shifts, axes: _roll(g, tuple(-s for s in shifts), axes), kind=LINEAR, public=False)
-_repeat = define("repeat", forward=forward.repeat, inputs=("x",), options=("times", "axis"),
+_repeat = define("repeat", forward=forward.repeat, moves=True, inputs=("x",), options=("times", "axis"),
                  vjp=lambda g, times, axis, shape_x: reshape(g, shape_x[:axis + 1] + (times,) + shape_x[axis + 1:]).sum(axis + 1),
                  kind=LINEAR, public=False)
 
@@ -64,7 +64,7 @@ def _untiled(g, times, shape_x):
     return reshape(g, shape).sum(tuple(range(0, len(shape), 2))) if shape else g
 
 
-_tile = define("tile", forward=forward.tile, inputs=("x",), options=("times",), vjp=_untiled,
+_tile = define("tile", forward=forward.tile, moves=True, inputs=("x",), options=("times",), vjp=_untiled,
                batch=lambda x, times: _tile(x, (1, *times)), kind=LINEAR, public=False)
 
 
@@ -72,7 +72,7 @@ def _unpadded(g, widths, shape_x):
     return _getitem(g, tuple(slice(before, before + n) for (before, after), n in zip(widths, shape_x)))
 
 
-_pad = define("pad", forward=forward.pad, inputs=("x",), options=("widths", "value"), vjp=_unpadded,
+_pad = define("pad", forward=forward.pad, moves=True, inputs=("x",), options=("widths", "value"), vjp=_unpadded,
               jvp=lambda tx, widths: _pad(tx, widths, 0), batch=lambda x, widths, value: _pad(x, ((0, 0), *widths), value), public=False)
 
 

@@ -6,6 +6,7 @@ Next: wiring.py, which loads this file with the others.
 import operator
 
 from cgrad.core import apply, convert
+from cgrad.core.dtype import bfloat16, uint16
 from cgrad.core.forward import copy
 from cgrad.core.tensor import Tensor, register_method
 from cgrad.ops import casting, creation, namespace, numpy_protocol
@@ -29,6 +30,8 @@ def numpy(x, *, force=False):
     ------
     RuntimeError
         If the tensor requires grad: writes into the array, or what is computed from it, would escape the tape.
+    TypeError
+        If it is bfloat16, which NumPy lacks, and the package ml_dtypes, which lends its own, is not installed; ``x.float().numpy()`` works.
 
     Examples
     --------
@@ -65,23 +68,30 @@ def __array__(x, dtype=None, copy=None):
     return array.copy() if copy else array
 
 
-def _rebuild(array, requires_grad):
-    return convert.share_array(array).requires_grad_(requires_grad)
+def _bits(x):
+    """An array of the elements, for bfloat16 of their bits, and what else it takes to tell the dtype."""
+    if x.dtype is bfloat16:
+        return convert.numpy(convert.retyped(x, uint16)), (x.dtype,)
+    return convert.numpy(x), ()
+
+
+def _rebuild(array, requires_grad, dtype=None):
+    x = convert.share_array(array)
+    return (x if dtype is None else convert.retyped(x, dtype)).requires_grad_(requires_grad)
 
 
 def __reduce_ex__(x, protocol):
     if not x.is_leaf:
         raise RuntimeError(f"pickle: the tensor was made by {x.grad_fn!r} and its graph cannot be pickled; use x.detach()")
-    rebuild = _rebuild
-    array = convert.numpy(x.detach().contiguous())     # pickled by NumPy; with protocol 5 its memory may travel outside of the pickle
-    arguments = (array if array.flags.writeable else array.copy(), x.requires_grad)
+    array, dtype = _bits(x.detach().contiguous())      # pickled by NumPy; with protocol 5 its memory may travel outside of the pickle
+    array = array if array.flags.writeable else array.copy()
     if type(x) is not Tensor:
-        rebuild, arguments = _rebuild_subclass, (type(x), *arguments, getattr(x, "__dict__", None))
-    return rebuild, arguments
+        return _rebuild_subclass, (type(x), array, x.requires_grad, getattr(x, "__dict__", None), *dtype)
+    return _rebuild, (array, x.requires_grad, *dtype)
 
 
-def _rebuild_subclass(cls, array, requires_grad, state):
-    x = cls._make_subclass(cls, convert.share_array(array), requires_grad)
+def _rebuild_subclass(cls, array, requires_grad, state, dtype=None):
+    x = cls._make_subclass(cls, _rebuild(array, False, dtype), requires_grad)
     if state:
         x.__dict__.update(state)
     return x
@@ -129,7 +139,7 @@ def tobytes(x):
     >>> cg.tensor([1, 2], dtype=cg.uint8).tobytes()
     b'\\x01\\x02'
     """
-    return convert.numpy(x).tobytes()
+    return _bits(x)[0].tobytes()
 
 
 def new_tensor(x, data, *, dtype=None, requires_grad=False):

@@ -1,7 +1,7 @@
 """What the Array API standard asks of a library: what its dtypes can hold, how they meet, and what it can do.
 
 The module `cgrad` is itself the namespace: where the standard gives a function a meaning, the function of that name has it.  The
-standard is that of 2024.12, without complex dtypes and without uint16, uint32 and uint64.  Next: numpy_protocol.py, the other door for array code.
+standard is that of 2024.12, without complex dtypes.  Next: numpy_protocol.py, the other door for array code.
 """
 import sys
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from cgrad.core.tensor import Tensor
 from cgrad.ops.creation import check_device
 
 VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
-DTYPES = {name: as_dtype(name) for name in ("bool", "uint8", "int8", "int16", "int32", "int64", "float32", "float64")}
+DTYPES = {name: as_dtype(name) for name in ("bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64", "float32", "float64")}
 KINDS = {
     "bool": ("bool",), "signed integer": ("integer",), "unsigned integer": ("unsigned integer",), "integral": ("integer", "unsigned integer"),
     "real floating": ("floating",), "complex floating": (), "numeric": ("integer", "unsigned integer", "floating"),
@@ -74,6 +74,8 @@ def finfo(type):
     dtype = _dtype_of(type)
     if not dtype.is_floating_point:
         raise TypeError(f"finfo: {dtype.name} is not a floating dtype; use iinfo for integers")
+    if dtype is dtypes.bfloat16:             # which NumPy does not know: float32 without the lower half
+        return FloatInfo(16, 2.0**-7, (2 - 2.0**-7) * 2.0**127, -(2 - 2.0**-7) * 2.0**127, 2.0**-126, dtype)
     info = np.finfo(dtype.name)
     return FloatInfo(info.bits, float(info.eps), float(info.max), float(info.min), float(info.smallest_normal), dtype)
 
@@ -105,8 +107,7 @@ def iinfo(type):
     dtype = _dtype_of(type)
     if dtype.kind not in KINDS["integral"]:
         raise TypeError(f"iinfo: {dtype.name} is not an integer dtype" + "; use finfo for floats" * dtype.is_floating_point)
-    info = np.iinfo(dtype.name)
-    return IntInfo(info.bits, info.max, info.min, dtype)
+    return IntInfo(8 * dtype.itemsize, dtype.limits[1], dtype.limits[0], dtype)
 
 
 def isdtype(dtype, kind):
@@ -161,8 +162,11 @@ def can_cast(from_, to):
     >>> cg.can_cast(cg.int32, cg.int64), cg.can_cast(cg.float64, cg.float32)
     (True, False)
     """
-    to = as_dtype(to)
-    return promote_types(_dtype_of(from_), to) is to
+    from_, to = _dtype_of(from_), as_dtype(to)
+    try:
+        return promote_types(from_, to) is to
+    except TypeError:                        # uint64 and a signed type
+        return False
 
 
 def result_type(*arrays_and_dtypes):
@@ -177,6 +181,13 @@ def result_type(*arrays_and_dtypes):
     ------
     ValueError
         If nothing is given.
+    TypeError
+        If uint64 meets a signed integer dtype: no integer type holds both.
+
+    Notes
+    -----
+    As in the Array API standard; across kinds the higher one wins with its own dtype, so int64 and float16 give float16.  float16 and
+    bfloat16 give float32.
 
     Examples
     --------
@@ -227,7 +238,7 @@ class NamespaceInfo:
         return {"real floating": get_default_dtype(), "complex floating": None, "integral": dtypes.int64, "indexing": dtypes.int64}
 
     def dtypes(self, *, device=None, kind=None):
-        """The dtypes of a kind (see `cgrad.isdtype`), or all of them, by name."""
+        """The standard's dtypes of a kind (see `cgrad.isdtype`), or all of them, by name; float16 and bfloat16 are not among them."""
         check_device("dtypes", device)
         return {name: dtype for name, dtype in DTYPES.items() if kind is None or isdtype(dtype, kind)}
 

@@ -501,21 +501,17 @@ def randint(low, high=None, size=None, *, shape=None, generator=None, dtype=None
                      as_dtype("int64") if dtype is None else as_dtype(dtype), generator, requires_grad)
 
 
+_WHOLE = {"bfloat16": 1 << 8, "float16": 1 << 11, "float32": 1 << 24, "float64": 1 << 53}      # below are all integers
+
+
 def _integers(name, low, high, size, dtype, generator, requires_grad):
     low, high = length(name, low), length(name, high)
     if low >= high:
         raise ValueError(f"{name}: low must be below high, got {low} and {high}")
-    if dtype.kind == "bool":
-        least, most = 0, 1
-    elif dtype.is_floating_point:
-        most = 1 << (24 if dtype.itemsize == 4 else 53)
-        least = -most
-    else:
-        bits = 8 * dtype.itemsize
-        least, most = (0, 255) if dtype.name == "uint8" else (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
+    least, most = dtype.limits or (-_WHOLE[dtype.name], _WHOLE[dtype.name])
     if low < least or high - 1 > most:
         raise ValueError(f"{name}: {dtype.name} cannot hold all integers from {low} to {high - 1}")
-    return finish(_drawn(name, generator, size, dtype, Stream.integers, low, high - 1), requires_grad)
+    return finish(_drawn(name, generator, size, dtype, Stream.integers, low % (1 << 64), (high - 1) % (1 << 64)), requires_grad)
 
 
 def randperm(n, *, generator=None, dtype=None, device=None, requires_grad=False):

@@ -11,18 +11,18 @@ from cgrad.core.tensor import register_method
 from cgrad.core.arguments import as_tensor, axis_order, one_axis, several_axes, shape_tuple, whole_number
 from cgrad.ops.define import LINEAR, define, public
 
-_reshape = define("reshape", forward=forward.reshape, inputs=("x",), options=("shape",),
+_reshape = define("reshape", forward=forward.reshape, moves=True, inputs=("x",), options=("shape",),
                   vjp=lambda g, shape_x: _reshape(g, shape_x), batch=lambda x, shape: _reshape(x, _with_batch(x, shape)), kind=LINEAR, public=False)
-_permute = define("permute_dims", forward=forward.permute, inputs=("x",), options=("axes",),
+_permute = define("permute_dims", forward=forward.permute, moves=True, inputs=("x",), options=("axes",),
                   vjp=lambda g, axes: _permute(g, inverse_order(axes)), batch=lambda x, axes: _permute(x, (0, *[a + 1 for a in axes])),
                   kind=LINEAR, public=False)
-_squeeze = define("squeeze", forward=forward.squeeze, inputs=("x",), options=("axes",),
+_squeeze = define("squeeze", forward=forward.squeeze, moves=True, inputs=("x",), options=("axes",),
                   vjp=lambda g, axes: _expand_dims(g, axes), kind=LINEAR, public=False)
-_expand_dims = define("expand_dims", forward=forward.expand_dims, inputs=("x",), options=("axes",),
+_expand_dims = define("expand_dims", forward=forward.expand_dims, moves=True, inputs=("x",), options=("axes",),
                       vjp=lambda g, axes: _squeeze(g, axes), kind=LINEAR, public=False)
-_broadcast_to = define("broadcast_to", forward=forward.broadcast_to, inputs=("x",), options=("shape",),
+_broadcast_to = define("broadcast_to", forward=forward.broadcast_to, moves=True, inputs=("x",), options=("shape",),
                        vjp=lambda g: g, batch=lambda x, shape: _broadcast_batch(x, shape), kind=LINEAR, public=False)
-_flip = define("flip", forward=forward.flip, inputs=("x",), options=("axes",),
+_flip = define("flip", forward=forward.flip, moves=True, inputs=("x",), options=("axes",),
                vjp=lambda g, axes: _flip(g, axes), kind=LINEAR, public=False)
 
 

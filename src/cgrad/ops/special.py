@@ -8,11 +8,13 @@ import math
 from cgrad.core.arguments import as_floating, as_tensor, whole_number
 from cgrad.core.dtype import promote_types
 from cgrad.core.forward import copy, fill
+from cgrad.core.tensor import Tensor
 from cgrad.ops import compare, elementwise
 from cgrad.ops.arithmetic import copysign, floor_divide, logaddexp, remainder, sign
-from cgrad.ops.creation import full_like, ones_like, zeros_like
+from cgrad.ops.creation import asarray, full_like, ones_like, zeros_like
 from cgrad.ops.define import ELEMENTWISE, NONDIFF, define, public
 from cgrad.ops.elementwise import exp
+from cgrad.ops.namespace import result_type
 from cgrad.ops.results import Frexp
 from cgrad.ops.shape import broadcast_tensors
 
@@ -573,7 +575,7 @@ def heaviside(x, y):
     >>> cg.heaviside(cg.tensor([-1.5, 0.0, 2.0]), 0.5)
     tensor([0.0000, 0.5000, 1.0000])
     """
-    x = as_tensor("heaviside", x)
+    x = as_tensor("heaviside", x) if isinstance(x, Tensor) else asarray(x, dtype=result_type(x, y))
     return compare.where(x == 0, y, compare.clip(sign(x), 0, 1))
 
 

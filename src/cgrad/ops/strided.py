@@ -30,11 +30,11 @@ def _of_all(layout, size):
     return (size, *base_shape), (between, *base_strides), (size, *shape), (between, *strides), offset
 
 
-_take = define("view", forward=forward.take_window, inputs=("x",), options=("layout",), kind=LINEAR,
+_take = define("view", forward=forward.take_window, moves=True, inputs=("x",), options=("layout",), kind=LINEAR,
                vjp=lambda g, layout: _spread(g, layout), batch=lambda x, layout: _take(x, _of_all(layout, x.shape[0])), public=False)
 _spread = define("spread_view", forward=forward.spread_window, inputs=("x",), options=("layout",), kind=LINEAR,
                  vjp=lambda g, layout: _take(g, layout), batch=lambda x, layout: _spread(x, _of_all(layout, x.shape[0])), public=False)
-_put = define("write_view", forward=forward.put_window, inputs=("x", "y"), options=("layout",), kind=LINEAR,
+_put = define("write_view", forward=forward.put_window, moves=True, inputs=("x", "y"), options=("layout",), kind=LINEAR,
               vjp=(lambda g, layout: _put(g, zeros(layout[2], dtype=g.dtype), layout), lambda g, layout: _take(g, layout)), public=False)
 
 

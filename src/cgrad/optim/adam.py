@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import cgrad as cg
 from cgrad.core.forward.optim import adam_step
-from cgrad.optim.optimizer import Optimizer
+from cgrad.optim.optimizer import Optimizer, computing
 
 __all__ = ["Adam", "AdamW"]
 
@@ -64,10 +64,10 @@ class Adam(Optimizer):
         for p, state in zip(params, states, strict=True):
             if not state:
                 state["step"] = 0
-                state["exp_avg"] = cg.zeros_like(p)
-                state["exp_avg_sq"] = cg.zeros_like(p)
+                state["exp_avg"] = cg.zeros_like(computing(p))
+                state["exp_avg_sq"] = cg.zeros_like(computing(p))
             if group["amsgrad"] and "max_exp_avg_sq" not in state:
-                state["max_exp_avg_sq"] = cg.zeros_like(p)
+                state["max_exp_avg_sq"] = cg.zeros_like(computing(p))
         largest = [state["max_exp_avg_sq"] for state in states] if group["amsgrad"] else None
         adam_step(params, [p.grad for p in params], [state["exp_avg"] for state in states], [state["exp_avg_sq"] for state in states],
                   largest, [state["step"] + 1 for state in states], group["lr"], *group["betas"], group["eps"], group["weight_decay"],

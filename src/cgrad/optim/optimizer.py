@@ -170,7 +170,7 @@ class Optimizer:
     def load_state_dict(self, state_dict):
         """Take over options and state; parameters are matched by their order.
 
-        Tensors are copied and converted to the dtype of their parameter.
+        Tensors are copied and converted to the dtype of their parameter (float32 for parameters of float16 and bfloat16).
 
         Raises
         ------
@@ -208,6 +208,11 @@ class Optimizer:
         return "\n".join(lines) + "\n)"
 
 
+def computing(x):
+    """What an update computes with: float32 for float16 and bfloat16, whose steps are too coarse to add up, else the tensor itself."""
+    return x if x.dtype.itemsize >= 4 else x.detach().float()
+
+
 def _restored(name, key, value, p):
     if key == "step":
         return int(value.item() if isinstance(value, Tensor) else value)
@@ -215,5 +220,4 @@ def _restored(name, key, value, p):
         return deepcopy(value)
     if value.shape != p.shape:
         raise ValueError(f"{name}.load_state_dict: {key} has shape {tuple(value.shape)}, its parameter {tuple(p.shape)}")
-    value = value.detach()
-    return value.astype(p.dtype) if value.dtype != p.dtype else value.clone()
+    return value.detach().astype(computing(p).dtype)

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import cgrad as cg
-from cgrad.optim.optimizer import Optimizer
+from cgrad.optim.optimizer import Optimizer, computing
 
 __all__ = ["RMSprop"]
 
@@ -58,13 +58,13 @@ class RMSprop(Optimizer):
     def update(self, group):
         alpha, momentum = group["alpha"], group["momentum"]
         for p in group["params"]:
-            g = p.grad
-            if g is None:
+            if p.grad is None:
                 continue
+            g = computing(p.grad)
             state = self.state[p]
             if not state:
                 state["step"] = 0
-                state["square_avg"] = cg.zeros_like(p)
+                state["square_avg"] = cg.zeros_like(g)
             state["step"] += 1
             if group["maximize"]:
                 g = -g
@@ -73,12 +73,12 @@ class RMSprop(Optimizer):
             v = state["square_avg"].mul_(alpha).add_(g * g * (1 - alpha))
             if group["centered"]:
                 if "grad_avg" not in state:
-                    state["grad_avg"] = cg.zeros_like(p)
+                    state["grad_avg"] = cg.zeros_like(g)
                 mean = state["grad_avg"].mul_(alpha).add_(g * (1 - alpha))
                 v = v - mean * mean
             step = g / (cg.sqrt(v) + group["eps"])
             if momentum > 0:
                 if "momentum_buffer" not in state:
-                    state["momentum_buffer"] = cg.zeros_like(p)
+                    state["momentum_buffer"] = cg.zeros_like(g)
                 step = state["momentum_buffer"].mul_(momentum).add_(step)
             p.sub_(step * group["lr"])

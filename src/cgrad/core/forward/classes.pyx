@@ -7,7 +7,8 @@ from libc.stdint cimport int64_t
 from libc.string cimport memset
 
 from cgrad.core.dtype cimport ITEMSIZE, dtype_object
-from cgrad.core.tensor cimport Tensor, cast_tensor, contiguous_tensor, empty_tensor, shape_of, shape_text
+from cgrad.core.forward.ordered cimport as_index
+from cgrad.core.tensor cimport Tensor, contiguous_tensor, empty_tensor, shape_of, shape_text
 from cgrad.kernels.table cimport FLOAT32, FLOAT64, INT64, MAX_DIMS, UINT8
 
 from cgrad.core.batching import all_examples
@@ -20,7 +21,7 @@ ctypedef fused real:
 cdef Tensor indices_of(str name, Tensor target):
     if target.dtype_id < UINT8 or target.dtype_id > INT64:
         raise TypeError(f"{name}: class indices must be integers, got {dtype_object(target.dtype_id).name}")
-    return contiguous_tensor(cast_tensor(target, INT64))
+    return contiguous_tensor(as_index(target))
 
 
 def count_ignored(str name, Tensor target not None, Py_ssize_t n_classes, int64_t ignored):

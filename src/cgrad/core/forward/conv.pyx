@@ -6,7 +6,7 @@ The three operations have the same options, so that each is the derivative of th
 Needs the GIL, which it lets go while long loops run.  Next: kernels/conv.pyx.
 """
 from cgrad.core.arguments import whole_number
-from cgrad.core.dtype cimport KIND, KIND_FLOAT, PROMOTE, dtype_object
+from cgrad.core.dtype cimport KIND, KIND_FLOAT, dtype_object, promote
 from cgrad.core.tensor cimport Tensor, cast_tensor, contiguous_tensor, empty_tensor, shape_of, shape_text
 from cgrad.kernels.conv cimport CONV_AXES, ConvShape, conv_weight_scratch, run_conv, run_conv_transpose, run_conv_weight
 from cgrad.kernels.table cimport BOOL
@@ -164,9 +164,9 @@ cdef Tensor new_result(int dtype, int n, Py_ssize_t first, Py_ssize_t second, tu
 
 
 cdef int common_dtype(str name, Tensor x, Tensor y, Tensor b) except -1:
-    cdef int dtype = PROMOTE[x.dtype_id][y.dtype_id]
+    cdef int dtype = promote(x.dtype_id, y.dtype_id)
     if b is not None:
-        dtype = PROMOTE[dtype][b.dtype_id]
+        dtype = promote(dtype, b.dtype_id)
     if KIND[dtype] != KIND_FLOAT:
         raise TypeError(f"{name}: the operands must be floating point, got {dtype_object(x.dtype_id).name} and {dtype_object(y.dtype_id).name}")
     return dtype

@@ -7,7 +7,8 @@ from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
 from cgrad.core.dtype cimport ITEMSIZE, dtype_object
-from cgrad.core.tensor cimport Tensor, cast_tensor, contiguous_tensor, empty_tensor, shape_of, shape_text, strides_of
+from cgrad.core.forward.ordered cimport as_index
+from cgrad.core.tensor cimport Tensor, contiguous_tensor, empty_tensor, shape_of, shape_text, strides_of
 from cgrad.kernels.embedding cimport find_bad_index, run_pick_rows, run_spread_rows, spread_scratch
 from cgrad.kernels.table cimport FLOAT32, INT64, MAX_DIMS, UINT8
 
@@ -20,7 +21,7 @@ cdef Tensor checked_indices(Tensor index, Py_ssize_t n_rows):
     cdef int64_t bad = 0
     if index.dtype_id < UINT8 or index.dtype_id > INT64:
         raise TypeError(f"embedding: the indices must be integers, got {dtype_object(index.dtype_id).name}")
-    index = contiguous_tensor(cast_tensor(index, INT64))
+    index = contiguous_tensor(as_index(index))
     if find_bad_index(<const int64_t*> index.data, index.count, n_rows, &bad):
         raise IndexError(f"embedding: index {bad} is out of range for a table of {n_rows} rows; indices lie in [0, {n_rows})")
     return index

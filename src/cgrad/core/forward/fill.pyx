@@ -5,12 +5,12 @@ written through.  Ranges are computed in float64 (or exactly, in int64) and roun
 large memory.  Next to read: ops/creation.py.
 """
 from libc.math cimport isfinite, pow
-from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, int8_t
+from libc.stdint cimport int64_t
 from libc.string cimport memcpy, memset
 
 from cgrad.core.dtype cimport ITEMSIZE, default_float, dtype_id, dtype_object
-from cgrad.core.tensor cimport Tensor, copy_tensor, empty_tensor, shape_of
-from cgrad.kernels.table cimport FLOAT32, FLOAT64, INT8, INT16, INT32, INT64, MAX_DIMS
+from cgrad.core.tensor cimport Tensor, cast_tensor, copy_tensor, empty_tensor, shape_of
+from cgrad.kernels.table cimport FLOAT32, FLOAT64, INT64, MAX_DIMS
 
 import operator
 
@@ -19,10 +19,6 @@ import numpy as np
 from cgrad.core.convert import tensor_from
 
 ctypedef fused number:
-    uint8_t
-    int8_t
-    int16_t
-    int32_t
     int64_t
     float
     double
@@ -133,34 +129,28 @@ cdef void fill_range(number* out, double start, double step, Py_ssize_t n) noexc
 
 
 def arange(object start, object step, Py_ssize_t n, object dtype):
-    """start, start + step, ...: `n` numbers, exact if start and step are ints (which must fit int64 to the end)."""
-    cdef Tensor out = fresh("arange", (n,), dtype_id(dtype))
+    """start, start + step, ...: `n` numbers, exact if start and step are ints (of int64, where they wrap as those of uint64 do)."""
+    cdef int target = dtype_id(dtype)
+    cdef bint whole = isinstance(start, int) and isinstance(step, int)
+    cdef Tensor out = fresh("arange", (n,), target if target in (FLOAT32, FLOAT64) else INT64 if whole else FLOAT64)
     cdef int64_t first, stride
     cdef double begin, width
-    if isinstance(start, int) and isinstance(step, int):
+    if whole:
         first, stride = start, step
         with nogil:
             if out.dtype_id == INT64:
                 fill_int_range[int64_t](<int64_t*> out.data, first, stride, n)
-            elif out.dtype_id == INT32:
-                fill_int_range[int32_t](<int32_t*> out.data, first, stride, n)
-            elif out.dtype_id == INT16:
-                fill_int_range[int16_t](<int16_t*> out.data, first, stride, n)
-            elif out.dtype_id == INT8:
-                fill_int_range[int8_t](<int8_t*> out.data, first, stride, n)
             elif out.dtype_id == FLOAT32:
                 fill_int_range[float](<float*> out.data, first, stride, n)
-            elif out.dtype_id == FLOAT64:
-                fill_int_range[double](<double*> out.data, first, stride, n)
             else:
-                fill_int_range[uint8_t](<uint8_t*> out.data, first, stride, n)
-        return out
-    begin, width = start, step
-    if out.dtype_id == FLOAT32:
-        fill_range[float](<float*> out.data, begin, width, n)
+                fill_int_range[double](<double*> out.data, first, stride, n)
     else:
-        fill_range[double](<double*> out.data, begin, width, n)
-    return out
+        begin, width = start, step
+        if out.dtype_id == FLOAT32:
+            fill_range[float](<float*> out.data, begin, width, n)
+        else:
+            fill_range[double](<double*> out.data, begin, width, n)
+    return cast_tensor(out, target)
 
 
 def linspace(str name, double start, double stop, Py_ssize_t n, bint endpoint, object dtype, object base=None):

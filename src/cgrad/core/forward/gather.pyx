@@ -6,6 +6,7 @@ Called by ops/indexing.py.  Long loops (kernels/index.pyx) run without the GIL. 
 from libc.stdint cimport int64_t
 
 from cgrad.core.dtype cimport KIND, KIND_FLOAT, KIND_INT, dtype_object
+from cgrad.core.forward.ordered cimport as_index, in_order, out_of_order
 from cgrad.core.forward.plan cimport zeros
 from cgrad.core.tensor cimport (
     Tensor, cast_tensor, contiguous_tensor, copy_tensor, empty_tensor, shape_of, shape_text, shape_tuple, strides_of)
@@ -26,7 +27,7 @@ cdef Tensor checked_index(str op, Tensor x, int axis, Tensor index):
     if index.rank != x.rank:
         raise ValueError(f"{op}: the index must have as many axes as the tensor; got shapes "
                          f"{shape_text(index.rank, shape_of(index))} and {shape_text(x.rank, shape_of(x))}")
-    index = cast_tensor(index, INT64)
+    index = as_index(index)
     if not check_indices(<int64_t*> index.data, index.rank, shape_of(index), strides_of(index), shape_of(x)[axis], &bad):
         raise IndexError(f"{op}: index {bad} is out of bounds for axis {axis} with size {shape_of(x)[axis]}")
     return index
@@ -110,9 +111,13 @@ def scatter_add(Tensor x not None, Tensor src not None, Tensor index not None, i
 def scatter_fold(Tensor x not None, Tensor src not None, Tensor index not None, int axis, str fold):
     """A copy of `x` with the elements of src joined in: "prod", "amax" or "amin"."""
     cdef int dtype = x.dtype_id
-    if KIND[dtype] != KIND_FLOAT:          # one kernel for all integers
-        x = cast_tensor(x, INT64)
-    return cast_tensor(scattered("scatter_reduce", {"prod": MULTIPLY, "amax": LARGEST, "amin": SMALLEST}[fold], x, axis, index, src), dtype)
+    cdef Mode mode = {"prod": MULTIPLY, "amax": LARGEST, "amin": SMALLEST}[fold]
+    if KIND[dtype] == KIND_FLOAT or KIND[src.dtype_id] == KIND_FLOAT:
+        return scattered("scatter_reduce", mode, x, axis, index, src)
+    src = cast_tensor(src, dtype)
+    if mode == MULTIPLY:                   # one kernel for all integers
+        return cast_tensor(scattered("scatter_reduce", mode, cast_tensor(x, INT64), axis, index, src), dtype)
+    return out_of_order(scattered("scatter_reduce", mode, in_order(x), axis, index, in_order(src)), dtype)
 
 
 def gather_adjoint(Tensor g not None, Tensor index not None, int axis, tuple shape not None):

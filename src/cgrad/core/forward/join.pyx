@@ -6,7 +6,7 @@ cutting gives views.  Holds the GIL, which the copy releases when it is long.  N
 """
 from libc.string cimport memcpy
 
-from cgrad.core.dtype cimport ITEMSIZE, PROMOTE
+from cgrad.core.dtype cimport ITEMSIZE, promote
 from cgrad.core.tensor cimport (
     CONTIGUOUS, Tensor, copy_into, copy_tensor, empty_tensor, shape_of, shape_text, strides_of, view_tensor)
 from cgrad.kernels.table cimport MAX_DIMS
@@ -21,7 +21,7 @@ cdef int common_dtype(list xs) except -1:
     cdef int dtype = (<Tensor> xs[0]).dtype_id
     cdef Tensor x
     for x in xs:
-        dtype = PROMOTE[dtype][x.dtype_id]
+        dtype = promote(dtype, x.dtype_id)
     return dtype
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from cgrad.core.convert import numpy as array_of
 from cgrad.core.convert import share_array
+from cgrad.core.forward.copy import cast
 
 BLOCK = 64          # rows of a triangular system that LAPACK solves at once; the rest is matrix products
 
@@ -197,7 +198,7 @@ def permutation(pivots, m, dtype):
     order = np.tile(np.arange(m), (len(flat), 1))
     for j in range(flat.shape[1]):
         swap_rows(order, np.arange(len(flat)), j, flat[:, j])
-    return tensors(np.eye(m, dtype=dtype.name)[order].reshape(array.shape[:-1] + (m, m)))
+    return cast(tensors(np.eye(m, dtype=np.int8)[order].reshape(array.shape[:-1] + (m, m))), dtype)
 
 
 # ------------------------------------------------------------------------------------------------------ inverses, solutions

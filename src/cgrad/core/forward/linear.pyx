@@ -4,7 +4,7 @@ Owns shapes and errors; the numbers come from kernels/blas.pyx and the kernel ta
 transposed or copied in memory: the product reads any strides.  Needs the GIL; the kernels let it go while they run long.
 Next: kernels/blas.pyx.
 """
-from cgrad.core.dtype cimport ITEMSIZE, PROMOTE
+from cgrad.core.dtype cimport ITEMSIZE, promote
 from cgrad.core.tensor cimport Tensor, cast_tensor, contiguous_tensor, empty_tensor, launch, shape_of, shape_text, strides_of
 from cgrad.kernels.blas cimport run_matmul
 from cgrad.kernels.dispatch cimport elementwise_kernel
@@ -42,9 +42,9 @@ def linear(Tensor x not None, Tensor w not None, Tensor b=None):
     if b is not None and (b.rank != 1 or shape_of(b)[0] != m):
         raise ValueError(f"linear: the bias must have shape ({m},) for a weight of shape {shape_text(w.rank, shape_of(w))}, "
                          f"got {shape_text(b.rank, shape_of(b))}")
-    dtype = PROMOTE[x.dtype_id][w.dtype_id]
+    dtype = promote(x.dtype_id, w.dtype_id)
     if b is not None:
-        dtype = PROMOTE[dtype][b.dtype_id]
+        dtype = promote(dtype, b.dtype_id)
         b = cast_tensor(b, dtype)
     x = cast_tensor(x, dtype)
     w = cast_tensor(w, dtype)
@@ -86,7 +86,7 @@ def product_of_rows(Tensor x not None, Tensor y not None):
     """x.T @ y, (m, n), for x (..., m) and y (..., n) with leading axes in common, which are summed over."""
     cdef Py_ssize_t[2] shape
     cdef Py_ssize_t zero = 0, rows = 0, y_rows = 0, x_stride = 0, y_stride = 0
-    cdef int i, dtype = PROMOTE[x.dtype_id][y.dtype_id]
+    cdef int i, dtype = promote(x.dtype_id, y.dtype_id)
     cdef bint fits = x.rank == y.rank and x.rank > 0
     cdef Tensor out
     for i in range(x.rank - 1):

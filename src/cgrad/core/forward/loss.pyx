@@ -6,7 +6,8 @@ the GIL, which it lets go while long loops run.  Next: kernels/loss.pyx.
 from libc.stdint cimport int64_t
 
 from cgrad.core.dtype cimport dtype_object
-from cgrad.core.tensor cimport Tensor, cast_tensor, contiguous_tensor, empty_like, empty_tensor, shape_of, shape_text, strides_of
+from cgrad.core.forward.ordered cimport as_index
+from cgrad.core.tensor cimport Tensor, contiguous_tensor, empty_like, empty_tensor, shape_of, shape_text, strides_of
 from cgrad.kernels.loss cimport CTC_ROWS, CtcPlan, run_class_gradients, run_class_losses, run_ctc, run_ctc_gradient
 from cgrad.kernels.table cimport FLOAT32, FLOAT64, INT64, UINT8
 
@@ -31,7 +32,7 @@ cdef Tensor checked_classes(Tensor x, Tensor target, Tensor w, int64_t ignored, 
     n = shape_of(x)[1]
     if w is not None and (w.rank != 1 or shape_of(w)[0] != n or w.dtype_id != x.dtype_id):
         raise ValueError(f"cross_entropy: a weight of shape {shape_text(w.rank, shape_of(w))} does not fit {n} classes")
-    target = contiguous_tensor(cast_tensor(target, INT64))
+    target = contiguous_tensor(as_index(target))
     t = <const int64_t*> target.data
     share[0] = 0
     for i in range(target.count):
@@ -156,7 +157,7 @@ def ctc_loss(Tensor x not None, Tensor target not None, tuple input_lengths not 
     cdef CtcPlan plan
     cdef Py_ssize_t[3] shape
     cdef Tensor inputs = int_row(input_lengths), labels = int_row(target_lengths), losses, alpha, scratch
-    x, target = contiguous_tensor(x), contiguous_tensor(cast_tensor(target, INT64))
+    x, target = contiguous_tensor(x), contiguous_tensor(as_index(target))
     fill_plan(&plan, x, target, inputs, labels, blank)
     check_plan(&plan)
     shape[0], shape[1], shape[2] = plan.samples, plan.times, 2 * plan.width + 3
@@ -175,7 +176,7 @@ def ctc_gradient(Tensor dx not None, Tensor g not None, Tensor x not None, Tenso
     cdef CtcPlan plan
     cdef Py_ssize_t[3] shape
     cdef Tensor inputs = int_row(input_lengths), labels = int_row(target_lengths), scratch
-    x, target, dx = contiguous_tensor(x), contiguous_tensor(cast_tensor(target, INT64)), contiguous_tensor(dx)
+    x, target, dx = contiguous_tensor(x), contiguous_tensor(as_index(target)), contiguous_tensor(dx)
     fill_plan(&plan, x, target, inputs, labels, blank)
     check_plan(&plan)
     shape[0], shape[1], shape[2] = plan.samples, CTC_ROWS, 2 * plan.width + 3

@@ -6,7 +6,7 @@ unless their dtypes differ.  Next: kernels/blas.pyx.
 """
 from libc.stdlib cimport free, malloc
 
-from cgrad.core.dtype cimport PROMOTE
+from cgrad.core.dtype cimport promote
 from cgrad.core.tensor cimport Tensor, cast_tensor, empty_tensor, shape_of, shape_text, strides_of
 from cgrad.kernels.blas cimport run_matmul
 from cgrad.kernels.table cimport MAX_DIMS
@@ -71,7 +71,7 @@ def matmul(Tensor x not None, Tensor y not None):
     if x.rank == 0 or y.rank == 0:
         refuse(x, y, "both operands need at least one axis (multiply by a number with *)")
     if x.dtype_id != y.dtype_id:
-        dtype = PROMOTE[x.dtype_id][y.dtype_id]
+        dtype = promote(x.dtype_id, y.dtype_id)
         x = cast_tensor(x, dtype)
         y = cast_tensor(y, dtype)
     x_batch = x.rank - 2

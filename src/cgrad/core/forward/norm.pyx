@@ -7,7 +7,7 @@ loops run.  Next: kernels/norm.pyx.
 from libc.math cimport NAN
 from libc.string cimport memset
 
-from cgrad.core.dtype cimport ITEMSIZE, PROMOTE, dtype_object
+from cgrad.core.dtype cimport ITEMSIZE, dtype_object, promote
 from cgrad.core.tensor cimport Tensor, cast_tensor, contiguous_tensor, empty_like, empty_tensor, shape_of, shape_text
 from cgrad.kernels.norm cimport norm_scratch, run_channel_norm, run_channel_norm_backward, run_norm, run_norm_backward
 from cgrad.kernels.table cimport FLOAT32, FLOAT64
@@ -53,9 +53,9 @@ cdef Tensor normalize(str name, Tensor x, Tensor w, Tensor b, int n_axes, double
     if x.dtype_id < FLOAT32:
         raise TypeError(f"{name}: the input must be floating point, got {dtype_object(x.dtype_id).name}; convert it first")
     if w is not None:
-        dtype = PROMOTE[dtype][w.dtype_id]
+        dtype = promote(dtype, w.dtype_id)
     if b is not None:
-        dtype = PROMOTE[dtype][b.dtype_id]
+        dtype = promote(dtype, b.dtype_id)
     out = empty_like(x, dtype)
     if x.count == 0:
         return out
@@ -171,7 +171,7 @@ def channel_norm(Tensor x not None, Tensor w, Tensor b, Tensor mean, Tensor vari
     samples, channels, extent = shape_of(x)[0], shape_of(x)[1], channel_extent(x)
     for parameter in (w, b):
         if parameter is not None:
-            dtype = PROMOTE[dtype][(<Tensor>parameter).dtype_id]
+            dtype = promote(dtype, (<Tensor>parameter).dtype_id)
     w, b = channel_values(x, w, dtype), channel_values(x, b, dtype)
     shape[0], shape[1] = samples * groups if groups else channels, 2
     moments = empty_tensor(FLOAT64, 2, shape)

@@ -1,9 +1,10 @@
 """Optimizer steps on lists of tensors, in place and unrecorded.
 
 Owns the checks and the way around odd layouts; the arithmetic is in kernels/optim.pyx.  Called by optim/sgd.py and optim/adam.py.
-Every argument is checked before the first element is written.  Parameters that are not contiguous go through a copy; gradients
-are copied if they are not contiguous or have another dtype.  Storage versions of parameters and state are raised, so that a
-backward pass that still needs the old values says so.  Needs the GIL, which it lets go while long loops run.
+Every argument is checked before the first element is written.  Parameters that are not contiguous go through a copy, and those of
+float16 and bfloat16 through float32, in which their state is kept; gradients are copied if they are not contiguous or have another
+dtype.  Storage versions of parameters and state are raised, so that a backward pass that still needs the old values says so.  Needs
+the GIL, which it lets go while long loops run.
 Next: kernels/optim.pyx.
 """
 from cgrad.core.dtype cimport dtype_object
@@ -11,7 +12,7 @@ from cgrad.core.tensor cimport (
     CONTIGUOUS, Tensor, cast_tensor, contiguous_tensor, copy_into, empty_like, same_shape, shape_of, shape_text, writable,
 )
 from cgrad.kernels.optim cimport run_adam, run_sgd
-from cgrad.kernels.table cimport FLOAT32
+from cgrad.kernels.table cimport FLOAT32, computing_dtype
 
 cdef enum:
     LONG_LOOP = 8192       # elements from which releasing the GIL (about 50 ns) is lost in the loop
@@ -22,8 +23,8 @@ cdef int check_state(str op, str what, Tensor p, object state) except -1:
     if not isinstance(state, Tensor):
         raise TypeError(f"{op}: {what} must be a Tensor, got {type(state).__name__}")
     s = state
-    if not same_shape(p, s) or s.dtype_id != p.dtype_id:
-        raise ValueError(f"{op}: {what} must be like its parameter, {dtype_object(p.dtype_id).name} of shape "
+    if not same_shape(p, s) or s.dtype_id != computing_dtype(p.dtype_id):
+        raise ValueError(f"{op}: {what} must be like its parameter, {dtype_object(computing_dtype(p.dtype_id)).name} of shape "
                          f"{shape_text(p.rank, shape_of(p))}; got {dtype_object(s.dtype_id).name} of shape "
                          f"{shape_text(s.rank, shape_of(s))}")
     if not s.flags & CONTIGUOUS:
@@ -37,7 +38,7 @@ cdef int check_pair(str op, object parameter, object gradient) except -1:
         raise TypeError(f"{op}: parameters and gradients must be Tensors, got {type(parameter).__name__} and {type(gradient).__name__}")
     p = parameter
     g = gradient
-    if p.dtype_id < FLOAT32:
+    if computing_dtype(p.dtype_id) < FLOAT32:
         raise TypeError(f"{op}: parameters must be floating-point, got {dtype_object(p.dtype_id).name}")
     if not same_shape(p, g):
         raise ValueError(f"{op}: a gradient must have the shape of its parameter; got {shape_text(g.rank, shape_of(g))} "
@@ -54,6 +55,11 @@ cdef int check_lengths(str op, tuple lists) except -1:
 
 cdef Tensor gradient_for(Tensor p, object gradient):
     return contiguous_tensor(cast_tensor(<Tensor> gradient, p.dtype_id))
+
+
+cdef Tensor work_on(Tensor p):
+    """The parameter itself, or a copy that is contiguous and of a dtype that kernels compute with."""
+    return contiguous_tensor(cast_tensor(p, computing_dtype(p.dtype_id)))
 
 
 cdef inline int written(Tensor p, Tensor work) except -1:
@@ -86,7 +92,7 @@ def sgd_step(list params not None, list grads not None, list buffers, double lr,
     for i in range(len(params)):
         if grads[i] is None:
             continue
-        p = contiguous_tensor(params[i])
+        p = work_on(params[i])
         g = gradient_for(p, grads[i])
         momentum_data = NULL
         first = False
@@ -128,7 +134,7 @@ def adam_step(list params not None, list grads not None, list exp_avgs not None,
     for i in range(len(params)):
         if grads[i] is None:
             continue
-        p = contiguous_tensor(params[i])
+        p = work_on(params[i])
         g = gradient_for(p, grads[i])
         m = exp_avgs[i]
         v = exp_avg_sqs[i]

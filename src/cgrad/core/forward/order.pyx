@@ -6,10 +6,11 @@ in range of a tensor that is not 0-d.  Places are int64 and keep the axis.  Next
 """
 from libc.stdint cimport int32_t, int64_t
 
-from cgrad.core.dtype cimport KIND, KIND_FLOAT
+from cgrad.core.dtype cimport ITEMSIZE, KIND, KIND_FLOAT
 from cgrad.core.forward.axis cimport around
+from cgrad.core.forward.ordered cimport in_order
 from cgrad.core.tensor cimport Tensor, cast_tensor, contiguous_tensor, empty_like, empty_tensor, shape_of
-from cgrad.kernels.table cimport FLOAT32, FLOAT64, INT32, INT64, MAX_DIMS
+from cgrad.kernels.table cimport FLOAT32, INT32, INT64, MAX_DIMS, UINT32
 
 import numpy as np
 
@@ -71,7 +72,7 @@ cdef void keep_best_of_rows(const element* x, int64_t* places, Py_ssize_t outer,
 
 cdef Tensor wide(Tensor x):
     """C-contiguous, with one dtype for all integers."""
-    return contiguous_tensor(x if KIND[x.dtype_id] == KIND_FLOAT else cast_tensor(x, INT64))
+    return contiguous_tensor(in_order(x))
 
 
 cdef Tensor places_for(Tensor x, int axis, Py_ssize_t k):
@@ -159,7 +160,7 @@ cdef Tensor packed_argsort(Tensor x, int axis, bint descending):
 
 def argsort(Tensor x, axis, descending, stable):
     """Places of the elements in order."""
-    if x.dtype_id not in (INT64, FLOAT64) and x.count < 0x7fffffff:
+    if x.dtype_id != UINT32 and ITEMSIZE[x.dtype_id] <= 4 and x.count < 0x7fffffff:
         return packed_argsort(x, axis, descending)
     array = convert.numpy(x)
     kind = "stable" if stable else "quicksort"

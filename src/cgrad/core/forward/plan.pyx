@@ -11,6 +11,7 @@ from libc.string cimport memset
 from cgrad.core.dtype cimport ITEMSIZE, KIND, KIND_FLOAT, KIND_INT, dtype_object
 from cgrad.core.storage cimport Storage, new_storage
 from cgrad.core.element cimport item_of
+from cgrad.core.forward.ordered cimport as_index
 from cgrad.core.tensor cimport (
     CONTIGUOUS, Tensor, cast_tensor, copy_into, copy_tensor, empty_tensor, readable, scalar_tensor, shape_of, shape_text, strides_of, view_tensor,
     writable,
@@ -36,8 +37,6 @@ cdef extern from "Python.h":
 
 cdef enum:
     LONG_LOOP = 16384      # elements from which releasing the GIL (about 50 ns) is lost in the loop
-
-cdef object INT64_DTYPE = dtype_object(INT64)
 
 
 # ------------------------------------------------------------------------------------------------------ parsing
@@ -66,10 +65,7 @@ cdef object read_part(object part):
         if isinstance(part, (int, np.integer)):
             return operator.index(part)
         try:
-            if isinstance(part, np.ndarray) and part.dtype.kind == "u" and part.dtype.itemsize > 1:
-                index = tensor_from(part, INT64_DTYPE)
-            else:
-                index = tensor_from(part, None, None)
+            index = tensor_from(part, None, None)
         except TypeError:
             raise bad_index(part) from None
         except OverflowError as error:
@@ -87,7 +83,7 @@ cdef object read_part(object part):
         raise IndexError(f"tensors and arrays used as indices must hold integers or bools, not {dtype_object(index.dtype_id).name}")
     if index.rank == 0:
         return item_of(index.dtype_id, index.data)
-    return cast_tensor(index, INT64)
+    return as_index(index)
 
 
 cdef Plan parse(Tensor x, object key):

@@ -8,7 +8,8 @@ lets go while long loops run.  Next: kernels/pool.pyx.
 from libc.stdint cimport INT32_MAX, int32_t
 from libc.string cimport memcpy
 
-from cgrad.core.dtype cimport KIND, KIND_BOOL, KIND_FLOAT, PROMOTE, dtype_object
+from cgrad.core.dtype cimport KIND, KIND_BOOL, KIND_FLOAT, dtype_object, promote
+from cgrad.core.forward.ordered cimport in_order, out_of_order
 from cgrad.core.tensor cimport Tensor, cast_tensor, contiguous_tensor, empty_tensor, shape_of, shape_text
 from cgrad.kernels.pool cimport (
     Axis, run_average_pool, run_average_spread, run_max_pool, run_pick, run_place, run_sample, run_sample_spread, run_sample_weights)
@@ -202,16 +203,16 @@ def max_pool(str name, Tensor x not None, tuple windows not None):
         raise TypeError(f"{name}: needs numbers that have an order, got {dtype_object(dtype).name}")
     if extent(x, lead, x.rank) > INT32_MAX:
         raise ValueError(f"{name}: planes of more than {INT32_MAX} elements are too large, got shape {shape_text(x.rank, shape_of(x))}")
-    computed = INT64 if KIND[dtype] != KIND_FLOAT else FLOAT64 if dtype == FLOAT64 else FLOAT32
+    x = contiguous_tensor(in_order(x))
+    computed = x.dtype_id
     out, places = pooled(x, computed, windows, 1), pooled(x, INT32, windows, 1)
-    x = contiguous_tensor(cast_tensor(x, computed))
     _tables = fill_axes(axes, windows, True, 0)
     if x.count < LONG_LOOP:
         run_max_pool(computed, planes, axes, x.data, out.data, <int32_t*> places.data)
     else:
         with nogil:
             run_max_pool(computed, planes, axes, x.data, out.data, <int32_t*> places.data)
-    return cast_tensor(out, dtype), places
+    return out_of_order(out, dtype), places
 
 
 cdef Tensor at_places(Tensor x, Tensor places, tuple windows, bint back):
@@ -279,7 +280,7 @@ cdef Tensor sampled(int which, Tensor x, Tensor y, Tensor places, Py_ssize_t n):
     """0: out from x and weights; 1: x (of n elements) from out and weights; 2: weights from out and x."""
     cdef Py_ssize_t[MAX_DIMS] shape
     cdef Py_ssize_t images, channels, n_taps, k
-    cdef int rank = places.rank, i, dtype = PROMOTE[x.dtype_id][y.dtype_id]
+    cdef int rank = places.rank, i, dtype = promote(x.dtype_id, y.dtype_id)
     cdef Tensor out
     cdef bint fits = rank >= 2 and x.rank == rank and y.rank == rank and places.dtype_id == INT32
     for i in range(rank - 2 if fits else 0):

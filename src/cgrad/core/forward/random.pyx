@@ -6,12 +6,13 @@ release the GIL.  Serial on purpose: the stream is the definition of the result.
 """
 from cpython.pycapsule cimport PyCapsule_GetPointer
 from libc.math cimport exp, log, log1p, nextafter, nextafterf, sqrt
-from libc.stdint cimport int16_t, int32_t, int64_t, int8_t, uint32_t, uint64_t, uint8_t
+from libc.stdint cimport int64_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 
 from cgrad.core.dtype cimport dtype_object
+from cgrad.core.element cimport item_of, store_item
 from cgrad.core.tensor cimport CONTIGUOUS, Tensor, cast_tensor, contiguous_tensor, copy_into, empty_tensor, shape_of
-from cgrad.kernels.table cimport FLOAT32, FLOAT64, INT16, INT32, INT64, INT8
+from cgrad.kernels.table cimport FLOAT32, FLOAT64, INT64, computing_dtype
 
 from cgrad.core import random_count
 
@@ -130,6 +131,22 @@ cdef void uniform_f64(bitgen_t* bits, double* out, Py_ssize_t n, double low, dou
             out[i] = nextafter(high, low)
 
 
+cdef uint16_t step_down(uint16_t bits) noexcept:
+    """The next smaller number of float16 or bfloat16, by its bits."""
+    return bits + 1 if bits & 0x8000 else bits - 1 if bits else 0x8001
+
+
+cdef double rounded_below(double high, int dtype) except? -1:
+    """The end of the numbers that float16 or bfloat16 rounds to less than `high`."""
+    cdef uint16_t bits
+    store_item(dtype, <char*> &bits, high)
+    cdef double above = item_of(dtype, <char*> &bits)
+    if above < high:                               # its neighbour is not below
+        return high
+    bits = step_down(bits)
+    return min(high, (above + <double> item_of(dtype, <char*> &bits)) / 2)
+
+
 cdef class Stream:
     """A bit generator with the distributions; every method fills a whole Tensor.
 
@@ -146,10 +163,10 @@ cdef class Stream:
         self.lock = bit_generator.lock
         self.bits = <bitgen_t*> PyCapsule_GetPointer(bit_generator.capsule, "BitGenerator")
 
-    cdef Tensor target(self, Tensor out):
-        """Contiguous memory to fill: `out` itself or a tensor to be copied into it."""
+    cdef Tensor target(self, Tensor out, int dtype):
+        """Contiguous memory of a dtype to fill: `out` itself or a tensor to be copied into it."""
         random_count.bump()
-        return out if out.flags & CONTIGUOUS else empty_tensor(out.dtype_id, out.rank, shape_of(out))
+        return out if out.flags & CONTIGUOUS and out.dtype_id == dtype else empty_tensor(dtype, out.rank, shape_of(out))
 
     cdef int done(self, Tensor out, Tensor filled) except -1:
         if filled is not out:
@@ -160,9 +177,11 @@ cdef class Stream:
 
     def uniform(self, Tensor out not None, double low, double high):
         """Numbers in [low, high)."""
-        cdef Tensor x = self.target(out)
+        cdef Tensor x = self.target(out, computing_dtype(out.dtype_id))
         if x.dtype_id not in (FLOAT32, FLOAT64):
-            raise TypeError(f"uniform: dtype must be a floating one, got {dtype_object(x.dtype_id).name}")
+            raise TypeError(f"uniform: dtype must be a floating one, got {dtype_object(out.dtype_id).name}")
+        if x.dtype_id != out.dtype_id:
+            high = rounded_below(high, out.dtype_id) if low < high else high
         with self.lock:
             if x.count < LONG_DRAW:
                 if x.dtype_id == FLOAT32:
@@ -179,12 +198,12 @@ cdef class Stream:
 
     def normal(self, Tensor out not None, double mean, double std):
         """Normally distributed numbers."""
-        cdef Tensor x = self.target(out)
+        cdef Tensor x = self.target(out, computing_dtype(out.dtype_id))
         cdef Py_ssize_t i
         cdef float* single = <float*> x.data
         cdef double* double_ = <double*> x.data
         if x.dtype_id not in (FLOAT32, FLOAT64):
-            raise TypeError(f"normal: dtype must be a floating one, got {dtype_object(x.dtype_id).name}")
+            raise TypeError(f"normal: dtype must be a floating one, got {dtype_object(out.dtype_id).name}")
         with self.lock, nogil:
             if x.dtype_id == FLOAT32:
                 for i in range(x.count):
@@ -196,10 +215,10 @@ cdef class Stream:
 
     def exponential(self, Tensor out not None, double rate):
         """Exponentially distributed numbers with mean 1 / rate."""
-        cdef Tensor x = self.target(out)
+        cdef Tensor x = self.target(out, computing_dtype(out.dtype_id))
         cdef Py_ssize_t i
         if x.dtype_id not in (FLOAT32, FLOAT64):
-            raise TypeError(f"exponential: dtype must be a floating one, got {dtype_object(x.dtype_id).name}")
+            raise TypeError(f"exponential: dtype must be a floating one, got {dtype_object(out.dtype_id).name}")
         with self.lock, nogil:
             for i in range(x.count):
                 if x.dtype_id == FLOAT32:
@@ -208,29 +227,14 @@ cdef class Stream:
                     (<double*> x.data)[i] = -log1p(-unit(self.bits)) / rate
         self.done(out, x)
 
-    def integers(self, Tensor out not None, int64_t low, int64_t last):
-        """Integers in low..last (included)."""
-        cdef Tensor x = self.target(out)
-        cdef uint64_t limit = <uint64_t> last - <uint64_t> low
+    def integers(self, Tensor out not None, uint64_t low, uint64_t last):
+        """Integers in low..last (included), which are given modulo 2**64."""
+        cdef Tensor x = self.target(out, INT64)
+        cdef uint64_t limit = last - low
         cdef Py_ssize_t i
-        cdef int64_t value
         with self.lock, nogil:
             for i in range(x.count):
-                value = <int64_t> (<uint64_t> low + below(self.bits, limit))
-                if x.dtype_id == INT64:
-                    (<int64_t*> x.data)[i] = value
-                elif x.dtype_id == INT32:
-                    (<int32_t*> x.data)[i] = <int32_t> value
-                elif x.dtype_id == INT16:
-                    (<int16_t*> x.data)[i] = <int16_t> value
-                elif x.dtype_id == INT8:
-                    (<int8_t*> x.data)[i] = <int8_t> value
-                elif x.dtype_id == FLOAT32:
-                    (<float*> x.data)[i] = <float> value
-                elif x.dtype_id == FLOAT64:
-                    (<double*> x.data)[i] = <double> value
-                else:
-                    (<uint8_t*> x.data)[i] = <uint8_t> value
+                (<uint64_t*> x.data)[i] = low + below(self.bits, limit)
         self.done(out, x)
 
     def permutation(self, Tensor out not None):

@@ -5,9 +5,10 @@ normalised: None for all of them, else a sorted tuple of distinct non-negative i
 lets go while a long reduction runs.  The functions bear the names of the operations and so hide Python's builtins in this file.
 Next: kernels/reduce.pyx.
 """
-from cgrad.core.tensor cimport Tensor, empty_tensor, shape_of, shape_text, strides_of
+from cgrad.core.forward.ordered cimport in_order, out_of_order
+from cgrad.core.tensor cimport Tensor, cast_tensor, empty_tensor, shape_of, shape_text, strides_of
 from cgrad.kernels.reduce cimport reduce_result_dtype, run_reduce
-from cgrad.kernels.table cimport MAX_DIMS, Reduction
+from cgrad.kernels.table cimport INT64, MAX_DIMS, UINT16, UINT64, Reduction
 
 cdef enum:
     LONG_LOOP = 16384      # elements from which releasing the GIL (about 50 ns) is lost in the loop
@@ -21,8 +22,12 @@ cdef Tensor reduce_tensor(int reduction, Tensor x, object axes, bint keepdims):
     cdef Py_ssize_t* dims = shape_of(x)
     cdef Py_ssize_t folded = 1, results = 1
     cdef Py_ssize_t axis
-    cdef int i, rank = 0, failed
+    cdef int i, rank = 0, failed, dtype = x.dtype_id
+    cdef bint keeps_dtype = reduction == Reduction.MAX or reduction == Reduction.MIN
     cdef Tensor out
+    if UINT16 <= dtype <= UINT64:                # as int64; order asks for the sign, sums and truth do not
+        x = in_order(x) if keeps_dtype or reduction >= Reduction.ARGMAX else cast_tensor(x, INT64)
+        dims = shape_of(x)
     if axes is None:
         for i in range(x.rank):
             mask |= 1ULL << i
@@ -53,16 +58,18 @@ cdef Tensor reduce_tensor(int reduction, Tensor x, object axes, bint keepdims):
             failed = run_reduce(reduction, x.dtype_id, x.data, x.rank, x.dims, x.dims + x.rank, mask, out.data)
     if failed:
         raise MemoryError(f"{NAMES[reduction]}: no memory for partial results")
-    return out
+    if dtype != x.dtype_id and keeps_dtype:
+        return out_of_order(out, dtype)
+    return cast_tensor(out, reduce_result_dtype(reduction, dtype))
 
 
 def sum(Tensor x not None, object axes, bint keepdims):
-    """Sum over axes; int64 for bool and integers.  float32 is summed in float64 and rounded once."""
+    """Sum over axes; int64 for bool and integers, uint64 for unsigned ones.  float32 is summed in float64 and rounded once."""
     return reduce_tensor(Reduction.SUM, x, axes, keepdims)
 
 
 def prod(Tensor x not None, object axes, bint keepdims):
-    """Product over axes; int64 for bool and integers."""
+    """Product over axes; int64 for bool and integers, uint64 for unsigned ones."""
     return reduce_tensor(Reduction.PROD, x, axes, keepdims)
 
 

@@ -5,9 +5,9 @@ Called by ops/scan.py with an axis in range.  Results are fresh and C-contiguous
 from libc.math cimport exp, fabs, log1p
 from libc.stdint cimport int64_t
 
-from cgrad.core.dtype cimport KIND, KIND_FLOAT
 from cgrad.core.forward.axis cimport around
-from cgrad.core.tensor cimport Tensor, cast_tensor, contiguous_tensor, empty_like, shape_of
+from cgrad.core.forward.ordered cimport in_order, out_of_order
+from cgrad.core.tensor cimport Tensor, contiguous_tensor, empty_like, shape_of
 from cgrad.kernels.table cimport FLOAT32, INT64
 
 ctypedef fused element:
@@ -91,7 +91,7 @@ def running_extremes(Tensor x not None, int axis, bint largest):
     cdef Py_ssize_t outer, inner, n = shape_of(x)[axis]
     cdef int dtype = x.dtype_id
     cdef Tensor values, places
-    x = contiguous_tensor(x if KIND[dtype] == KIND_FLOAT else cast_tensor(x, INT64))
+    x = contiguous_tensor(in_order(x))
     values, places = empty_like(x, x.dtype_id), empty_like(x, INT64)
     outer = around(x, axis, &inner)
     if x.count:
@@ -102,7 +102,7 @@ def running_extremes(Tensor x not None, int axis, bint largest):
                 extremes(<const float*>x.data, <float*>values.data, <int64_t*>places.data, outer, n, inner, largest)
             else:
                 extremes(<const double*>x.data, <double*>values.data, <int64_t*>places.data, outer, n, inner, largest)
-    return cast_tensor(values, dtype), places
+    return out_of_order(values, dtype), places
 
 
 def logcumsumexp(Tensor x not None, int axis):

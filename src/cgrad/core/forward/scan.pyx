@@ -1,6 +1,7 @@
 """Running sums and products along an axis, and the first-order linear recurrence that their derivatives need.
 
-Called by ops/scan.py with an axis in range.  Results are fresh and C-contiguous; integers and bools widen to int64.  A scan runs
+Called by ops/scan.py with an axis in range.  Results are fresh and C-contiguous; integers and bools widen to int64, unsigned
+ones to uint64.  A scan runs
 one element after the other by nature, so only the columns beside it go through vector units.  The GIL is released in long
 loops.  Read ops/scan.py next.
 """
@@ -9,7 +10,7 @@ from libc.stdint cimport int64_t
 from cgrad.core.dtype cimport KIND, KIND_FLOAT
 from cgrad.core.forward.axis cimport around
 from cgrad.core.tensor cimport Tensor, cast_tensor, contiguous_tensor, empty_like, same_shape, shape_of, shape_text
-from cgrad.kernels.table cimport FLOAT32, INT64
+from cgrad.kernels.table cimport FLOAT32, INT64, UINT8, UINT64
 
 ctypedef fused element:
     int64_t
@@ -60,6 +61,7 @@ cdef void scan(Scan which, element* out, const element* x, const element* a, Py_
 cdef Tensor run(Scan which, Tensor x, Tensor a, int axis, bint reverse):
     cdef Tensor out
     cdef Py_ssize_t outer, inner, n
+    cdef bint unsigned = UINT8 <= x.dtype_id <= UINT64
     if not 0 <= axis < x.rank:
         raise IndexError(f"scan: axis {axis} is out of range for a tensor of shape {shape_text(x.rank, x.dims)}")
     if KIND[x.dtype_id] != KIND_FLOAT:
@@ -74,8 +76,6 @@ cdef Tensor run(Scan which, Tensor x, Tensor a, int axis, bint reverse):
     out = empty_like(x, x.dtype_id)
     n = shape_of(x)[axis]
     outer = around(x, axis, &inner)
-    if x.count == 0:
-        return out
     with nogil:
         if x.dtype_id == INT64:
             scan(which, <int64_t*>out.data, <const int64_t*>x.data, <const int64_t*>a.data, outer, n, inner, reverse)
@@ -83,7 +83,7 @@ cdef Tensor run(Scan which, Tensor x, Tensor a, int axis, bint reverse):
             scan(which, <float*>out.data, <const float*>x.data, <const float*>a.data, outer, n, inner, reverse)
         else:
             scan(which, <double*>out.data, <const double*>x.data, <const double*>a.data, outer, n, inner, reverse)
-    return out
+    return cast_tensor(out, UINT64) if unsigned else out            # the same bits
 
 
 def cumulative_sum(Tensor x, int axis, bint reverse):

@@ -6,7 +6,8 @@ Next: ops/searching.py.
 """
 from libc.stdint cimport int64_t
 
-from cgrad.core.dtype cimport KIND, KIND_FLOAT, PROMOTE
+from cgrad.core.dtype cimport promote
+from cgrad.core.forward.ordered cimport in_order
 from cgrad.core.tensor cimport Tensor, cast_tensor, contiguous_tensor, empty_like, shape_of
 from cgrad.kernels.table cimport FLOAT32, INT64
 
@@ -52,17 +53,15 @@ cdef void search(const element* rows, Py_ssize_t n, const element* values, Py_ss
 
 def searchsorted(Tensor x not None, Tensor y not None, bint right):
     """Where each value of `y` goes into its row of `x`: x is one row, or has the shape of y except along the last axis."""
-    cdef int dtype = PROMOTE[x.dtype_id][y.dtype_id]
+    cdef int dtype = promote(x.dtype_id, y.dtype_id)
     cdef Py_ssize_t n = shape_of(x)[x.rank - 1]
     cdef Py_ssize_t m = shape_of(y)[y.rank - 1] if y.rank else 1
     cdef bint one_row = x.rank == 1
     cdef Tensor out
-    if KIND[dtype] != KIND_FLOAT:
-        dtype = INT64
-    x, y = contiguous_tensor(cast_tensor(x, dtype)), contiguous_tensor(cast_tensor(y, dtype))
+    x, y = contiguous_tensor(in_order(cast_tensor(x, dtype))), contiguous_tensor(in_order(cast_tensor(y, dtype)))
     out = empty_like(y, INT64)
     with nogil:
-        if dtype == INT64:
+        if x.dtype_id == INT64:
             search(<const int64_t*>x.data, n, <const int64_t*>y.data, m, <int64_t*>out.data, y.count, one_row, right)
         elif dtype == FLOAT32:
             search(<const float*>x.data, n, <const float*>y.data, m, <int64_t*>out.data, y.count, one_row, right)

@@ -293,7 +293,7 @@ def vander(x, N=None):
     count = x.shape[-1] if N is None else whole_number("vander", "N", N)
     if count < 0:
         raise ValueError(f"vander: N must not be negative, got {count}")
-    return power(column(x), arange(count, dtype=x.dtype if x.dtype.name.startswith("float") else "int64"))
+    return power(column(x), arange(count, dtype=x.dtype if x.dtype.is_floating_point else "int64"))
 
 
 @linalg
