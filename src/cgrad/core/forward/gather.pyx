@@ -96,7 +96,7 @@ def unpool(Tensor x not None, Tensor index not None, Py_ssize_t n):
     """Zeros with n elements along the last axis into which those of x are written at the indices; the last write to a place stays."""
     cdef Py_ssize_t i
     if KIND[index.dtype_id] == KIND_INT:
-        index = contiguous_tensor(cast_tensor(index, INT64))
+        index = contiguous_tensor(as_index(index))
     for i in range(index.count if index.dtype_id == INT64 else 0):
         if (<int64_t*> index.data)[i] < 0:
             raise IndexError(f"max_unpool: index {(<int64_t*> index.data)[i]} is negative; the places in a plane lie in [0, {n})")
