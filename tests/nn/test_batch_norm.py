@@ -202,6 +202,15 @@ def test_dtypes_promote():
     assert x.grad.dtype == cg.float32
 
 
+@pytest.mark.parametrize("dtype", [cg.float16, cg.bfloat16])
+def test_half_precision_keeps_its_dtype_beside_wider_running_moments(dtype):
+    x, w = cg.tensor(drawn((6, 3))).astype(dtype).requires_grad_(True), cg.ones(3, dtype=dtype, requires_grad=True)
+    for training in (False, True):
+        y = F.batch_norm(x, cg.zeros(3), cg.ones(3), w, training=training)
+        y.sum().backward()
+        assert y.dtype == x.grad.dtype == w.grad.dtype == dtype
+
+
 @pytest.mark.parametrize(("call", "error", "words"), [
     (lambda: F.batch_norm(cg.ones((1, 3)), None, None, training=True), ValueError, r"batch_norm.*more than one.*\(1, 3\)"),
     (lambda: F.batch_norm(cg.ones((4, 3)), None, None), ValueError, "running_mean and running_var are needed with training=False"),

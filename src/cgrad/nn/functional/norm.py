@@ -224,7 +224,7 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
     _check_channels("batch_norm", input, running_mean, running_var, weight, bias)
     if not training:
         _need_running("batch_norm", "training", running_mean, running_var)
-        return _channel_norm(input, weight, bias, running_mean, running_var, 0, float(eps), True)[0]
+        return _with_running(input, running_mean, running_var, weight, bias, eps)
     count = _check_count("batch_norm", input, input.shape[0] * math.prod(input.shape[2:]), "values for each channel")
     out, moments = _channel_norm(input, weight, bias, None, None, 0, float(eps), False)
     if running_mean is not None or running_var is not None:
@@ -280,7 +280,7 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
     _check_channels("instance_norm", input, running_mean, running_var, weight, bias)
     if not use_input_stats:
         _need_running("instance_norm", "use_input_stats", running_mean, running_var)
-        return _channel_norm(input, weight, bias, running_mean, running_var, 0, float(eps), True)[0]
+        return _with_running(input, running_mean, running_var, weight, bias, eps)
     samples, channels, *rest = input.shape
     count = _check_count("instance_norm", input, math.prod(rest), "values in each channel of a sample")
     out, moments = _channel_norm(input, weight, bias, None, None, channels, float(eps), False)
@@ -367,6 +367,14 @@ def _check_count(name, input, count, what):
 def _need_running(name, flag, running_mean, running_var):
     if running_mean is None or running_var is None:
         raise ValueError(f"{name}: running_mean and running_var are needed with {flag}=False")
+
+
+def _with_running(input, running_mean, running_var, weight, bias, eps):
+    out = _channel_norm(input, weight, bias, running_mean, running_var, 0, float(eps), True)[0]
+    if running_mean.dtype == running_var.dtype == input.dtype:
+        return out
+    dtype = cg.result_type(*[x for x in (input, weight, bias) if x is not None])       # running moments have no say
+    return out if out.dtype == dtype else out.astype(dtype)
 
 
 def _update(running_mean, running_var, moments, momentum, count):
