@@ -381,3 +381,12 @@ def test_modes_are_per_thread():
         t.start()
         t.join()
     assert seen == [True]
+
+
+@pytest.mark.parametrize("dtype", [cg.float16, cg.bfloat16])
+def test_gradients_in_half_precision_add_up(dtype):
+    for n in (3, 5000):
+        x = cg.ones(n, dtype=dtype, requires_grad=True)
+        for _ in range(2):
+            (x * x + x).sum().backward()
+        assert x.grad.dtype == dtype and x.grad.astype(cg.float32).tolist() == [6.0] * n

@@ -28,7 +28,7 @@ from cgrad.core.tape cimport (
     FREED, Node, Rest, free_node, is_tracked, node_edge, node_edge_output, node_shape, set_grad_mode, track,
 )
 from cgrad.core.tensor cimport (
-    CONTIGUOUS, LEVEL, REQUIRES_GRAD, Tensor, alias_tensor, cast_tensor, copy_tensor, empty_tensor, launch,
+    CONTIGUOUS, LEVEL, REQUIRES_GRAD, Tensor, alias_tensor, cast_tensor, copy_into, copy_tensor, empty_tensor, launch,
     refresh, same_shape, set_gradient, shape_text, shape_tuple, stale,
 )
 from cgrad.kernels.reduce cimport reduce_id, run_reduce
@@ -240,6 +240,9 @@ cdef int add_into(Tensor x, Tensor g) except -1:
     cdef int itemsize[3]
     cdef const Py_ssize_t* strides[3]
     cdef Py_ssize_t one = 1
+    if add_primitive.loops[x.dtype_id] == NULL:      # float16 and bfloat16 are added in float32
+        copy_into(x, compute2(add_primitive, x, g))
+        return 0
     data[0] = data[1] = x.data
     data[2] = g.data
     itemsize[0] = itemsize[1] = itemsize[2] = ITEMSIZE[x.dtype_id]
