@@ -41,12 +41,6 @@ cdef inline float to_odd(double x) noexcept nogil:
     return bits_float(bits | (<double>near != x))
 
 
-# Adjacent elements, which is what iterate.pyx asks for, go by vectors; all else one by one, without code for each pattern.
-
-cdef float load_one(float (*f)(uint16_t) noexcept nogil, uint16_t x) noexcept nogil: return f(x)
-cdef uint16_t store_one(uint16_t (*f)(float) noexcept nogil, float x) noexcept nogil: return f(x)
-
-
 cdef inline void load_map(float (*f)(uint16_t) noexcept nogil, float* out, const uint16_t* x, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil:
     cdef Py_ssize_t i
     if s[0] == 1 and s[1] == 1:
@@ -54,7 +48,7 @@ cdef inline void load_map(float (*f)(uint16_t) noexcept nogil, float* out, const
             out[i] = f(x[i])
     else:
         for i in range(n):
-            out[i * s[0]] = load_one(f, x[i * s[1]])
+            out[i * s[0]] = f(x[i * s[1]])
 
 
 cdef inline void store_map(uint16_t (*f)(float) noexcept nogil, uint16_t* out, const float* x, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil:
@@ -64,13 +58,13 @@ cdef inline void store_map(uint16_t (*f)(float) noexcept nogil, uint16_t* out, c
             out[i] = f(x[i])
     else:
         for i in range(n):
-            out[i * s[0]] = store_one(f, x[i * s[1]])
+            out[i * s[0]] = f(x[i * s[1]])
 
 
 cdef inline void store_double_map(uint16_t (*f)(float) noexcept nogil, uint16_t* out, const double* x, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil:
     cdef Py_ssize_t i
     for i in range(n):
-        out[i * s[0]] = store_one(f, to_odd(x[i * s[1]]))
+        out[i * s[0]] = f(to_odd(x[i * s[1]]))
 
 
 cdef void load_float16_loop(char** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil:
