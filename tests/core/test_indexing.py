@@ -413,3 +413,24 @@ def test_iterating_and_rows():
     assert x[2, 1].item() == 5 and x[-1].tolist() == [4, 5] and x[1, -1].shape == ()
     x[1, 0] = -1
     assert x[1].tolist() == [-1, 3]
+
+
+def test_rows_one_after_another_are_views_and_follow_history():
+    a = np.arange(12.0).reshape(3, 4)[::-1, ::2]
+    x = cg.tensor(a)[::-1]
+    rows = iter(x)
+    assert len(list(rows)) == 3 and not list(rows)
+    for row, expected in zip(x, a[::-1]):
+        np.testing.assert_array_equal(row.numpy(), expected)
+    for row in x:
+        row.fill_(7.0)
+    assert (x == 7.0).all()
+    assert [v.item() for v in cg.arange(3)] == [0, 1, 2] and not list(cg.zeros((0, 2))) and [r.shape for r in cg.zeros((2, 0))] == [(0,), (0,)]
+    leaf = cg.tensor(a, requires_grad=True)
+    base = leaf * 1
+    view, rows = base[1:], None
+    rows = iter(view)
+    first = next(rows)
+    base *= 3                                  # the view's rows know of it from here on
+    (first.sum() + next(rows).sum()).backward()
+    np.testing.assert_array_equal(leaf.grad.numpy(), [[0, 0], [3, 3], [3, 3]])

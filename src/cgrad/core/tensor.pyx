@@ -6,6 +6,7 @@ by the layers above (`register_method`).  Everything here needs the GIL; `launch
 Next: primitive.pyx, the entry of an operation.
 """
 from cpython.buffer cimport PyBUF_FORMAT, PyBUF_ND, PyBUF_STRIDES, PyBUF_WRITABLE
+cimport cython
 from cpython.object cimport PyObject, PyTypeObject, destructor, newfunc
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
@@ -505,7 +506,9 @@ cdef class Tensor:
     def __iter__(self):
         if self.rank == 0:
             raise TypeError("iter: a 0-d tensor cannot be iterated over")
-        return rows(self)
+        cdef Rows rows = Rows.__new__(Rows)
+        rows.x = self
+        return rows
 
     def __getitem__(self, key):
         return getitem(self, key)
@@ -737,11 +740,28 @@ cdef class Tensor:
 make = cgrad_forbid_new(<PyTypeObject*>Tensor)
 
 
-def rows(Tensor x):
+@cython.final
+cdef class Rows:
     """The elements along the first axis, one after another."""
+
+    cdef Tensor x
     cdef Py_ssize_t i
-    for i in range(x.dims[0]):
-        yield getitem(x, i)
+
+    def __iter__(self):
+        return self
+
+    def __length_hint__(self):
+        return self.x.dims[0] - self.i
+
+    def __next__(self):
+        cdef Tensor x = self.x
+        cdef Py_ssize_t i = self.i
+        if i >= x.dims[0]:
+            raise StopIteration
+        self.i = i + 1
+        if x.flags & (REQUIRES_GRAD | SLOW) or stale(x):
+            return getitem(x, i)
+        return view_tensor(x, x.rank - 1, x.dims + 1, x.dims + x.rank + 1, i * x.dims[x.rank])
 
 
 # ---------------------------------------------------------------------- makers
