@@ -6,7 +6,6 @@ by the layers above (`register_method`).  Everything here needs the GIL; `launch
 Next: primitive.pyx, the entry of an operation.
 """
 from cpython.buffer cimport PyBUF_FORMAT, PyBUF_ND, PyBUF_STRIDES, PyBUF_WRITABLE
-cimport cython
 from cpython.object cimport PyObject, PyTypeObject, destructor, newfunc
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
@@ -62,6 +61,7 @@ cdef binary_operator_t binary_operator = NULL
 cdef binary_operator_t inplace_operator = NULL
 cdef unary_operator_t unary_operator = NULL
 cdef object getitem = None
+cdef object rows = None
 cdef object setitem = None
 cdef object text = None
 cdef newfunc make = NULL               # what makes a blank tensor of a type
@@ -82,11 +82,12 @@ cdef int set_inplace_operator(binary_operator_t inplace) except -1:
     return 0
 
 
-def set_item_access(get, set):
-    """Tell what ``x[key]`` and ``x[key] = value`` call."""
-    global getitem, setitem
+def set_item_access(get, set, iterate):
+    """Tell what ``x[key]``, ``x[key] = value`` and ``iter(x)`` call."""
+    global getitem, setitem, rows
     getitem = get
     setitem = set
+    rows = iterate
 
 
 def set_view_refresher(function):
@@ -506,9 +507,7 @@ cdef class Tensor:
     def __iter__(self):
         if self.rank == 0:
             raise TypeError("iter: a 0-d tensor cannot be iterated over")
-        cdef Rows rows = Rows.__new__(Rows)
-        rows.x = self
-        return rows
+        return rows(self)
 
     def __getitem__(self, key):
         return getitem(self, key)
@@ -738,30 +737,6 @@ cdef class Tensor:
 
 
 make = cgrad_forbid_new(<PyTypeObject*>Tensor)
-
-
-@cython.final
-cdef class Rows:
-    """The elements along the first axis, one after another."""
-
-    cdef Tensor x
-    cdef Py_ssize_t i
-
-    def __iter__(self):
-        return self
-
-    def __length_hint__(self):
-        return self.x.dims[0] - self.i
-
-    def __next__(self):
-        cdef Tensor x = self.x
-        cdef Py_ssize_t i = self.i
-        if i >= x.dims[0]:
-            raise StopIteration
-        self.i = i + 1
-        if x.flags & (REQUIRES_GRAD | SLOW) or stale(x):
-            return getitem(x, i)
-        return view_tensor(x, x.rank - 1, x.dims + 1, x.dims + x.rank + 1, i * x.dims[x.rank])
 
 
 # ---------------------------------------------------------------------- makers

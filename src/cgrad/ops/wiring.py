@@ -30,5 +30,5 @@ batching.set_batch_functions(SimpleNamespace(broadcast_to=shape.broadcast_to, re
 arguments.set_tensor_maker(creation.asarray)
 core.inplace.set_inplace_helpers(casting._cast, strided.write_view, shape.broadcast_to)
 core.apply.set_cast(casting._cast)
-tensor.set_item_access(indexing.getitem, indexing.setitem)
+tensor.set_item_access(indexing.getitem, indexing.setitem, core.forward.index.Rows)
 tensor.set_printer(printing.text)

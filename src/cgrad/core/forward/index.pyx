@@ -3,6 +3,7 @@
 Called by ops/indexing.py, which adds the derivatives, and by Tensor's `[]` through `get_entry` and `set_entry`, which record
 only where something is being tracked.  Everything is checked before the first element is written.  Next to read: gather.pyx.
 """
+cimport cython
 from libc.stdint cimport int64_t
 
 from cgrad.core.dtype cimport KIND, KIND_BOOL, KIND_FLOAT, KIND_INT, dtype_object
@@ -10,7 +11,7 @@ from cgrad.core.forward.plan cimport (
     Plan, accumulate, basic_view, distinct, frozen_key, parse, plain_key, put, read, write, write_view, zeros)
 from cgrad.core.tape cimport grad_enabled, inside_op
 from cgrad.core.element cimport store_item
-from cgrad.core.tensor cimport REQUIRES_GRAD, SLOW, Tensor, alias_tensor, copy_tensor, empty_tensor, refresh, stale, writable
+from cgrad.core.tensor cimport REQUIRES_GRAD, SLOW, Tensor, alias_tensor, copy_tensor, empty_tensor, refresh, stale, view_tensor, writable
 from cgrad.kernels.index cimport ADD, SET
 from cgrad.kernels.table cimport BOOL, INT64
 
@@ -99,6 +100,33 @@ def get_entry(Tensor x not None, object key):
     if out is not None:
         return out
     return batched_get(x, key) if any_batched(key) else read(parse(x, key))
+
+
+@cython.final
+cdef class Rows:
+    """The elements of a tensor along its first axis, one after another."""
+
+    cdef Tensor x
+    cdef Py_ssize_t i
+
+    def __init__(self, Tensor x not None):
+        self.x = x
+
+    def __iter__(self):
+        return self
+
+    def __length_hint__(self):
+        return self.x.dims[0] - self.i
+
+    def __next__(self):
+        cdef Tensor x = self.x
+        cdef Py_ssize_t i = self.i
+        if i >= x.dims[0]:
+            raise StopIteration
+        self.i = i + 1
+        if x.flags & (REQUIRES_GRAD | SLOW) or stale(x):
+            return get_entry(x, i)
+        return view_tensor(x, x.rank - 1, x.dims + 1, x.dims + x.rank + 1, i * x.dims[x.rank])
 
 
 cdef inline bint wanted(unsigned int flags) noexcept:
