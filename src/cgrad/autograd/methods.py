@@ -83,5 +83,5 @@ class Handle:
         self._remove()
 
 
-register_method("backward", backward)
+register_method("backward", engine.backward_door(backward))
 register_method("register_hook", register_hook)

@@ -15,6 +15,7 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
 from cgrad.core.batching cimport is_batch, level_of, wrap
+from cgrad.core.door cimport Door
 from cgrad.core.dtype cimport ITEMSIZE, KIND, KIND_FLOAT, dtype_object
 from cgrad.core.element cimport store_item
 from cgrad.core.elementwise cimport ONES, SMALL, Py_REFCNT, compute, compute1, compute2, compute_over, is_spare
@@ -33,6 +34,10 @@ from cgrad.core.tensor cimport (
 )
 from cgrad.kernels.reduce cimport reduce_id, run_reduce
 from cgrad.kernels.table cimport MAX_DIMS, computing_dtype
+
+cdef extern from "Python.h":
+    size_t PY_VECTORCALL_ARGUMENTS_OFFSET
+    object PyObject_Vectorcall(object function, PyObject** args, size_t nargsf, PyObject* names)
 
 cdef object add_function = None          # the ops layer's add, cast and sum_to, for derivatives of derivatives
 cdef object cast_function = None
@@ -666,7 +671,7 @@ cdef Tensor seed(Tensor y, object g, int i):
     return t
 
 
-def run_backward(tuple results, tuple gradients, inputs, bint retain_graph, bint create_graph):
+cpdef run_backward(tuple results, tuple gradients, inputs, bint retain_graph, bint create_graph):
     """Send gradients back from the results.
 
     With `inputs` None, the gradients of all leaves are added to their `.grad`.  Otherwise `.grad` is left alone and a list with
@@ -729,6 +734,19 @@ def run_backward(tuple results, tuple gradients, inputs, bint retain_graph, bint
             value = run.found.get((x.node, x.output_number))
         out.append(value)
     return out
+
+
+def backward_door(function):
+    """`Tensor.backward` from the function behind it: a call without arguments goes straight to the engine."""
+    cdef Door door = Door(function, {})
+    door.vectorcall = backward_by_vector
+    return door
+
+
+cdef object backward_by_vector(object self, PyObject** args, size_t nargsf, PyObject* names):
+    if names == NULL and nargsf & ~PY_VECTORCALL_ARGUMENTS_OFFSET == 1 and isinstance(<object>args[0], Tensor):
+        return run_backward((<object>args[0],), (None,), None, False, False)
+    return PyObject_Vectorcall((<Door>self).function, args, nargsf, names)
 
 
 cdef bint leads_on(Run run, Node node) except -1:
