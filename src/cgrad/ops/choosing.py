@@ -11,9 +11,9 @@ from cgrad.ops.compare import logical_not, where
 from cgrad.ops.creation import asarray, meshgrid, zeros
 from cgrad.ops.define import public
 from cgrad.ops.indexing import take
-from cgrad.ops.joining import concat, stack
+from cgrad.ops.joining import stack
 from cgrad.ops.namespace import result_type
-from cgrad.ops.scan import cumulative_sum
+from cgrad.ops.scattering import masked_scatter
 from cgrad.ops.shape import broadcast_tensors, ravel, reshape
 
 
@@ -174,5 +174,4 @@ def _spread(function, mask, operands):
     if out.shape != chosen[0].shape:
         raise ValueError(f"where_fn: {getattr(function, '__name__', 'a function')} returned shape {tuple(out.shape)} for vectors of {chosen[0].shape[0]} "
                          "elements; it must be elementwise")
-    n = out.shape[0]
-    return concat([out, zeros((1,), dtype=out.dtype)])[where(mask, cumulative_sum(mask.long(), axis=0) - 1, n)]
+    return masked_scatter(zeros(mask.shape, dtype=out.dtype), mask, out)

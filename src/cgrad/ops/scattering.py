@@ -8,7 +8,7 @@ from cgrad.core.arguments import as_tensor, one_axis
 from cgrad.core.forward import gather as forward
 from cgrad.core.forward.index import value_for
 from cgrad.ops.compare import isnan, where
-from cgrad.ops.creation import arange, full_like, ones_like
+from cgrad.ops.creation import arange, full_like, ones_like, zeros
 from cgrad.ops.define import define, public
 from cgrad.ops.indexing import _gather, _key, _scatter, _scatter_add, _scatter_clear, bool_mask, common_shape, in_place, index_put, scattered
 from cgrad.ops.joining import concat
@@ -270,7 +270,7 @@ def masked_scatter(x, mask, source):
     if place.size and batching.all_examples(place).max() > source.size:
         raise ValueError(f"masked_scatter: the mask is true at {batching.all_examples(place).max().item()} places, but source has {source.size} elements")
     if not source.size:
-        return +x.broadcast_to(shape)
+        source = concat([source, zeros((1,), dtype=source.dtype)])        # read nowhere; what it was made of stays in the graph
     return where(mask, source[where(mask, place - 1, 0)], x)
 
 
