@@ -9,6 +9,7 @@ import functools
 from typing import NamedTuple
 
 from cgrad.core import batching, tape
+from cgrad.core.record import is_recorded
 from cgrad.core.tensor import Tensor
 from cgrad.ops.creation import zeros
 from cgrad.ops.op import Op
@@ -214,7 +215,7 @@ def once_differentiable(backward):
     """
     @functools.wraps(backward)
     def wrapper(ctx, *grads):
-        recording = tape.is_grad_enabled() and any(isinstance(g, Tensor) and g.requires_grad for g in (*grads, *ctx.saved_tensors))
+        recording = is_recorded((*grads, *ctx.saved_tensors))
         mode = tape.swap_grad_enabled(False)
         strict = tape.swap_strict_rule(None)
         try:
