@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import functools
 
-from cgrad.core import tape
+from cgrad.core.record import is_recorded
 from cgrad.core.tensor import Tensor
 from cgrad.ops.creation import asarray
 from cgrad.ops.op import Op
+from cgrad.tree import flatten, tree_map
 
 __all__ = ["op"]
 
@@ -102,23 +103,11 @@ class Decorated(Op):
 
     def computed(self, function, *args):
         """function(*args), by way of arrays if that is what it wants."""
-        if not self.arrays or not any(isinstance(x, Tensor) for x in _flat(args)):
+        tensors = tuple([x for x in flatten(args)[0] if isinstance(x, Tensor)]) if self.arrays else ()
+        if not tensors:
             return function(*args)
-        if tape.is_grad_enabled() and any(isinstance(x, Tensor) and x.requires_grad for x in _flat(args)):
+        if is_recorded(tensors):
             raise RuntimeError(f"{type(self).__name__}: a derivative of its derivative is wanted, but it computes in arrays, which leave the graph; "
                                "write vjp with cgrad's functions and leave arrays=True away")
-        return _map(asarray, function(*_map(lambda x: x.detach().numpy() if isinstance(x, Tensor) else x, args)))
-
-
-def _flat(args):
-    for x in args:
-        if isinstance(x, (tuple, list)):
-            yield from _flat(x)
-        else:
-            yield x
-
-
-def _map(function, value):
-    if isinstance(value, (tuple, list)):
-        return tuple(_map(function, x) for x in value)
-    return None if value is None else function(value)
+        out = function(*tree_map(lambda x: x.detach().numpy() if isinstance(x, Tensor) else x, args))
+        return tree_map(lambda y: None if y is None else asarray(y), out)
