@@ -1,4 +1,5 @@
 """Derivatives as functions of functions: values, nesting, trees, what is tracked outside."""
+import collections
 import math
 import threading
 
@@ -129,6 +130,45 @@ def test_levels_are_never_confused_in_mixed_modes(outer, inner):
     close(outer(inner(cg.sin))(t(0.5)), -math.sin(0.5))
     close(outer(outer(inner(lambda x: x**4)))(t(2.0)), 48)
     close(outer(inner(inner(lambda x: cg.exp(x * x))))(t(0.5)), (12 * 0.5 + 8 * 0.5**3) * math.exp(0.25))
+
+
+DERIVATIVES = {
+    "grad": func.grad, "value_and_grad": lambda f: lambda x: func.value_and_grad(f)(x)[1], "jvp": derive,
+    "vjp": lambda f: lambda x: func.vjp(f, x)[1](cg.ones_like(x)), "linearize": lambda f: lambda x: func.linearize(f, x)[1](cg.ones_like(x)),
+    "jacfwd": func.jacfwd, "jacrev": func.jacrev, "of a map": lambda f: lambda x: func.grad(lambda xs: func.vmap(f)(xs).sum())(x[None])[0],
+    "map of": lambda f: lambda x: func.vmap(func.grad(f))(x[None])[0],
+}
+
+
+@pytest.mark.parametrize("outer", DERIVATIVES)
+@pytest.mark.parametrize("inner", DERIVATIVES)
+def test_a_derivative_sees_only_its_own_variable(outer, inner):
+    """J. M. Siskind and B. A. Pearlmutter, "Perturbation confusion and referential transparency", 2005, and variations with closures."""
+    D, d = DERIVATIVES[outer], DERIVATIVES[inner]
+    close(D(lambda x: x * d(lambda y: x + y)(t(1.0)))(t(1.0)), 1)                        # confused: 2
+    close(D(lambda x: x * d(lambda y: x * y)(t(2.0)))(t(3.0)), 6)
+    close(D(lambda x: x * d(lambda y: x + y)(x))(t(4.0)), 1)
+    close(D(lambda x: x * d(lambda y: x * y * y)(x))(t(2.0)), 6 * 2**2)                  # d/dx 2 x^3
+    close(D(lambda x: d(lambda y: x)(t(1.0)) + x * x)(t(3.0)), 6)
+    shift = lambda u: lambda f: lambda x: f(x + u)                                       # the derivative of a function of functions
+    close(D(lambda u: d(shift(u)(cg.exp))(t(1.0)))(t(0.0)), math.e)
+    close(D(lambda u: shift(u)(d(shift(u)(cg.exp)))(t(1.0)))(t(0.0)), 2 * math.e)
+
+
+@pytest.mark.parametrize("first", DERIVATIVES)
+@pytest.mark.parametrize("second", DERIVATIVES)
+def test_three_levels_are_kept_apart(first, second):
+    D, d = DERIVATIVES[first], DERIVATIVES[second]
+    for e in (D, d):
+        inner = lambda x, e=e: d(lambda y: y * e(lambda z: x * y * z)(t(3.0)))(t(2.0))   # d/dy x y^2 at 2
+        close(D(lambda x: x * inner(x))(t(1.5)), 12)
+        close(D(lambda x: d(lambda y: e(lambda z: cg.sin(x * y * z))(x * y))(x))(t(0.7)), third_of_sine(0.7), 1e-11)
+
+
+def third_of_sine(x):
+    # d/dz sin(x y z) at z = x y is g(x, y) = x y cos(x^2 y^2); dg/dy = x cos(x^2 y^2) - 2 x^3 y^2 sin(x^2 y^2); at y = x: h(x).
+    # h(x) = x cos(x^4) - 2 x^5 sin(x^4), h'(x) = cos(x^4) - 4 x^4 sin(x^4) - 10 x^4 sin(x^4) - 8 x^8 cos(x^4).
+    return math.cos(x**4) - 14 * x**4 * math.sin(x**4) - 8 * x**8 * math.cos(x**4)
 
 
 OPS = {
@@ -284,6 +324,110 @@ def test_vjp_and_jvp_refuse_what_does_not_fit():
             bad()
 
 
+Point = collections.namedtuple("Point", ["x", "y"])
+
+
+def test_trees_may_hold_nothing_and_named_tuples():
+    p = {"a": Point(t([1.0, 2.0]), None), "b": None, "c": [t(3.0)]}
+    f = lambda p: {"out": p["a"].x * p["c"][0], "none": None}
+    scalar = lambda p: f(p)["out"].sum()
+    g = func.grad(scalar)(p)
+    assert type(g["a"]) is Point and g["a"].y is None and g["b"] is None
+    close(g["a"].x, [3, 3])
+    close(g["c"][0], 3)
+    out, pull = func.vjp(f, p)
+    assert out["none"] is None and pull({"out": t([1.0, 1.0]), "none": None})["b"] is None
+    ones = {"c": [t(1.0)], "b": None, "a": Point(t([0.0, 1.0]), None)}                    # another order of the keys
+    for push in (lambda: func.jvp(f, (p,), (ones,))[1], lambda: func.linearize(f, p)[1](ones)):
+        moved = push()
+        close(moved["out"], [1, 5])
+        assert moved["none"] is None
+    for j in (func.jacrev(f)(p), func.jacfwd(f)(p)):
+        assert j["none"] is None and j["out"]["b"] is None and j["out"]["a"].y is None
+        close(j["out"]["a"].x, np.diag([3, 3]))
+        close(j["out"]["c"][0], [1, 2])
+    h = func.hessian(scalar)(p)
+    close(h["a"].x["c"][0], [1, 1])
+    assert h["b"] is None and h["a"].x["b"] is None
+    for bad, text in [({"out": t([1.0, 1.0])}, r"expected a dict with the keys \['out', 'none'\], got dict with the keys \['out'\]"),
+                      ({"out": t(1.0), "none": None}, r"must have the shape \(2,\) .* got \(\) at \['out'\]"),
+                      ({"out": [t([1.0, 1.0])], "none": None}, r"expected a tensor at \['out'\], got list of 1")]:
+        with pytest.raises(ValueError, match=text):
+            pull(bad)
+
+
+def test_arguments_that_are_not_differentiated_may_be_anything():
+    def f(name, x, power, y=None):
+        return x**power * (1 if name == "plain" else 2), name
+    x, v = t([1.0, 2.0]), t([1.0, 10.0])
+    args = ("plain", x, 3, None)
+    close(func.grad(lambda *a: f(*a)[0].sum(), argnums=-3)(*args), [3, 12])
+    out, pull, aux = func.vjp(f, *args, argnums=1, has_aux=True)
+    close(pull(v), [3, 120])
+    assert aux == "plain"
+    close(func.vjp(f, *args, argnums=(-3,), has_aux=True)[1](v)[0], [3, 120])
+    close(func.jvp(f, args, v, argnums=1, has_aux=True)[1], [3, 120])
+    close(func.jvp(f, args, (v,), argnums=(1,), has_aux=True)[1], [3, 120])
+    close(func.linearize(f, *args, argnums=1, has_aux=True)[1](v), [3, 120])
+    g, product, aux = func.hvp(lambda *a: (f(*a)[0].sum(), "aux"), args, v, argnums=1, has_aux=True)
+    close(g, [3, 12])
+    close(product, [6, 120])
+    assert aux == "aux"
+    for make in (func.jacrev, func.jacfwd, func.jacobian):
+        j, aux = make(f, argnums=1, has_aux=True)(*args)
+        close(j, np.diag([3, 12]))
+        assert aux == "plain"
+    h, aux = func.hessian(lambda *a: (f(*a)[0].sum(), "aux"), argnums=1, has_aux=True)(*args)
+    close(h, np.diag([6, 12]))
+    assert aux == "aux"
+    for bad in (lambda: func.vjp(f, *args), lambda: func.jvp(f, args, args), lambda: func.linearize(f, *args)):
+        with pytest.raises(TypeError, match="got str in argument 0, 1, 2, 3; .* leave the argument out of argnums"):
+            bad()
+
+
+# ------------------------------------------------------------------ linearize
+def test_a_linear_map_is_used_many_times():
+    calls = []
+
+    def f(x, p):
+        calls.append(1)
+        return cg.sin(x) * p["w"], {"sum": (x * x).sum(), "constant": cg.ones(2)}
+    x, p = t([0.3, -1.2]), {"w": t([2.0, 3.0])}
+    out, push = func.linearize(f, x, p)
+    close(out[0], np.sin([0.3, -1.2]) * [2, 3])
+    assert not out[0].requires_grad
+    for _ in range(3):
+        a, b = t(RNG.normal(size=2)), {"w": t(RNG.normal(size=2))}
+        got, want = push(a, b), func.jvp(f, (x, p), (a, b))[1]
+        close(got[0], want[0].numpy())
+        close(got[1]["sum"], want[1]["sum"].numpy())
+        assert got[1]["constant"].tolist() == [0.0, 0.0] and not got[0].requires_grad
+    assert len(calls) == 1 + 3
+    basis = cg.eye(2, dtype=cg.float64)
+    close(func.vmap(lambda e: push(e, {"w": cg.zeros_like(e)})[0])(basis), np.diag(np.cos([0.3, -1.2]) * [2, 3]))
+    with pytest.raises(ValueError, match="linearize: tangents have another structure"):
+        push(a)
+    with pytest.raises(ValueError, match=r"tangents must have the shape \(2,\) .* got \(3,\) at \[1\]\['w'\]"):
+        push(a, {"w": cg.zeros(3, dtype=cg.float64)})
+
+
+def test_linear_maps_nest():
+    x, v = t(0.4), t(2.0)
+    second = lambda x: func.linearize(lambda y: func.linearize(cg.sin, y)[1](v), x)[1](v)
+    close(second(x), -4 * math.sin(0.4))
+    close(func.grad(lambda x: func.linearize(cg.sin, x)[1](v))(x), -2 * math.sin(0.4))                     # through the place
+    close(func.grad(lambda v: func.linearize(cg.sin, x)[1](v * v))(v), 4 * math.cos(0.4))                  # and the direction
+    close(func.jvp(lambda x, v: func.linearize(cg.sin, x)[1](v), (x, v), (t(1.0), t(1.0)))[1], math.cos(0.4) - 2 * math.sin(0.4))
+    xs = t([0.1, 0.2, 0.3])
+    close(func.vmap(lambda x: func.linearize(cg.sin, x)[1](v))(xs), 2 * np.cos([0.1, 0.2, 0.3]))
+    close(func.vmap(lambda v: func.linearize(cg.sin, x)[1](v))(xs), math.cos(0.4) * xs.numpy())
+    w = t(3.0).requires_grad_()
+    _, push = func.linearize(lambda x: w * x, x)
+    assert cg.autograd.grad(push(v), w)[0].item() == 2.0
+    with cg.no_grad():
+        assert not push(v).requires_grad
+
+
 # ------------------------------------------------------------------ jacobians
 def test_jacobians_of_a_linear_map_are_its_matrix():
     a = RNG.normal(size=(3, 4))
@@ -401,3 +545,32 @@ def test_shared_parameters_are_replaced_everywhere():
     net = cg.nn.Sequential(a, b)
     assert func.functional_call(net, {"0.weight": cg.tensor([[3.0]])}, cg.ones(1, 1)).item() == 9.0
     assert b.weight is a.weight
+
+
+def test_parameters_in_several_dicts():
+    net = cg.nn.Linear(2, 1)
+    p, q = {"weight": cg.tensor([[1.0, 2.0]])}, {"bias": cg.tensor([0.5])}
+    assert func.functional_call(net, (p, q), cg.ones(1, 2)).item() == 3.5
+    with pytest.raises(ValueError, match="'bias' was given twice"):
+        func.functional_call(net, (p, q, q), cg.ones(1, 2))
+
+
+def test_an_ensemble_is_a_map_over_stacked_modules():
+    nets = [cg.nn.Sequential(cg.nn.Linear(3, 4), cg.nn.BatchNorm1d(4), cg.nn.Tanh(), cg.nn.Linear(4, 2)).double().eval() for _ in range(3)]
+    parameters, buffers = func.stack_module_state(nets)
+    assert parameters["0.weight"].shape == (3, 4, 3) and buffers["1.running_mean"].shape == (3, 4)
+    assert all(p.requires_grad and p.is_leaf for p in parameters.values()) and not any(b.requires_grad for b in buffers.values())
+    x, xs = t(RNG.normal(size=(5, 3))), t(RNG.normal(size=(3, 5, 3)))
+    call = lambda p, b, x: func.functional_call(nets[0], (p, b), (x,))
+    close(func.vmap(call, (0, 0, None))(parameters, buffers, x), np.stack([net(x).detach().numpy() for net in nets]))
+    close(func.vmap(call)(parameters, buffers, xs), np.stack([net(a).detach().numpy() for net, a in zip(nets, xs)]))
+    func.vmap(call, (0, 0, None))(parameters, buffers, x).square().sum().backward()
+    for k, net in enumerate(nets):
+        net(x).square().sum().backward()
+        close(parameters["3.weight"].grad[k], net[3].weight.grad.numpy())
+    for bad, text in [([], "at least one module"), ([nets[0], cg.nn.Tanh()], "of one class, got Sequential and, as number 1, Tanh"),
+                      ([cg.nn.Linear(2, 1), cg.nn.Linear(2, 1).eval()], "number 1 differs"),
+                      ([cg.nn.Linear(2, 1), cg.nn.Linear(2, 1, bias=False)], r"module 1 has other parameters or buffers than the first: \['bias'\]"),
+                      ([cg.nn.Linear(2, 1), cg.nn.Linear(3, 1)], r"'weight' of module 1 has shape \(1, 3\)")]:
+        with pytest.raises(ValueError, match=text):
+            func.stack_module_state(bad)

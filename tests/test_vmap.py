@@ -1,4 +1,5 @@
 """vmap: axes and trees, nesting with every derivative, what differs between examples, what is refused; Jacobians by batches."""
+import collections
 import gc
 import math
 import threading
@@ -65,6 +66,24 @@ def test_a_result_that_does_not_depend_on_the_example_is_repeated():
     close(vmap(lambda x: c)(x), np.tile(c.numpy(), (3, 1)))
     close(vmap(lambda x: 2.5)(x), np.full(3, 2.5))
     close(vmap(lambda x: c, out_axes=1)(x), np.tile(c.numpy()[:, None], (1, 3)))
+
+
+def test_nothing_goes_in_and_comes_out():
+    Point = collections.namedtuple("Point", ["x", "y"])
+    p = Point(t(3, 2), None)
+    out = vmap(lambda p, scale: (Point(p.x * scale, p.y), None), in_axes=(Point(0, None), None), out_axes=(Point(1, 0), None))(p, 2.0)
+    assert type(out[0]) is Point and out[0].y is None and out[1] is None
+    close(out[0].x, 2 * p.x.numpy().T)
+
+
+def test_a_result_without_an_axis_is_the_same_for_all_examples():
+    x, c = t(6, 2), t(4)
+    for size in (None, 1, 4):
+        each, shared = vmap(lambda x: (x * 2, c.sum()), out_axes=(1, None), chunk_size=size)(x)
+        close(each, 2 * x.numpy().T)
+        assert shared.shape == () and shared.item() == c.sum().item()
+    with pytest.raises(ValueError, match=r"out_axes is None for a result of shape \(2,\) that may differ"):
+        vmap(lambda x: x, out_axes=None)(x)
 
 
 def test_chunks_give_the_same():
@@ -291,7 +310,9 @@ def test_writes_into_batched_tensors():
 def test_random_numbers():
     x = t(5, 3)
     with pytest.raises(RuntimeError, match="vmap: rand inside vmap"):
-        vmap(lambda x: x + cg.rand(3))(x)
+        vmap(lambda x: x + cg.rand(3), randomness="error")(x)
+    default = vmap(lambda x: cg.rand(3))(x)
+    assert len(set(default.ravel().tolist())) == 15            # as in a loop
     for make in (lambda: cg.rand(3), lambda: cg.randn(3), lambda: cg.uniform(0, 1, 3), lambda: cg.normal(0.0, 1.0, 3), lambda: cg.exponential(1.0, 3),
                  lambda: cg.randint(0, 10**6, (3,)), lambda: cg.randperm(100)[:3], lambda: cg.bernoulli(cg.full((60,), 0.5))):
         same = vmap(lambda x: make() + 0 * x.sum(), randomness="same")(x)

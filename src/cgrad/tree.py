@@ -4,12 +4,13 @@ from __future__ import annotations
 __all__ = ["flatten", "unflatten", "tree_map"]
 
 LEAF = None
+NOTHING = (type(None), None, [])
 
 
-def flatten(tree):
+def flatten(tree, none_is_leaf=True):
     """All leaves of a tree in order, and a description of its shape.
 
-    Dicts, lists, tuples and named tuples are branches, everything else is a leaf.
+    Dicts, lists, tuples and named tuples are branches, everything else is a leaf; with `none_is_leaf` False, None is a branch without leaves.
 
     Examples
     --------
@@ -20,17 +21,17 @@ def flatten(tree):
     >>> unflatten(shape, ["x", "y", "z"])
     {'a': 'x', 'b': ['y', ('z',)]}
     """
-    if not isinstance(tree, (dict, list, tuple)):
-        return [tree], LEAF
     leaves = []
-    return leaves, _take_apart(tree, leaves)
+    return leaves, _take_apart(tree, leaves, none_is_leaf)
 
 
-def _take_apart(tree, leaves):
+def _take_apart(tree, leaves, none_is_leaf):
     if isinstance(tree, dict):
-        return type(tree), tuple(tree), [_take_apart(value, leaves) for value in tree.values()]
+        return type(tree), tuple(tree), [_take_apart(value, leaves, none_is_leaf) for value in tree.values()]
     if isinstance(tree, (list, tuple)):
-        return type(tree), None, [_take_apart(value, leaves) for value in tree]
+        return type(tree), None, [_take_apart(value, leaves, none_is_leaf) for value in tree]
+    if tree is None and not none_is_leaf:
+        return NOTHING
     leaves.append(tree)
     return LEAF
 
@@ -58,6 +59,8 @@ def unflatten(shape, leaves):
 def _put_together(shape, leaves):
     if shape is LEAF:
         return next(leaves)
+    if shape is NOTHING:
+        return None
     kind, keys, parts = shape
     values = [_put_together(part, leaves) for part in parts]
     if keys is not None:
@@ -70,8 +73,8 @@ def _put_together(shape, leaves):
     return kind(*values) if hasattr(kind, "_fields") else kind(values)
 
 
-def tree_map(function, tree):
-    """The tree with `function` applied to every leaf.
+def tree_map(function, tree, none_is_leaf=True):
+    """The tree with `function` applied to every leaf, as `flatten` finds them.
 
     Examples
     --------
@@ -79,5 +82,5 @@ def tree_map(function, tree):
     >>> tree_map(lambda x: 10 * x, {"a": 1, "b": [2, 3]})
     {'a': 10, 'b': [20, 30]}
     """
-    leaves, shape = flatten(tree)
+    leaves, shape = flatten(tree, none_is_leaf)
     return unflatten(shape, [function(leaf) for leaf in leaves])

@@ -1,18 +1,23 @@
 """gradcheck and gradgradcheck: derivatives computed by the rules against differences of function values."""
 from __future__ import annotations
 
+import contextlib
 import warnings
 
 import numpy as np
 
 from cgrad.autograd.grad import grad
 from cgrad.core.dtype import float64
-from cgrad.core.batching import enter_level
+from cgrad.core.batching import enter_level, enter_map, leave_map, make_batched, unbatched
 from cgrad.core.forward_mode import make_dual, unpack_dual
 from cgrad.core.tensor import Tensor
 from cgrad.ops.creation import tensor
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
+
+
+#: how many gradients or tangents a batch holds
+_BATCH = 3
 
 
 class GradcheckError(RuntimeError):
@@ -42,9 +47,12 @@ def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=T
         Check that gradients have the dtype of their inputs.
     check_forward_ad, check_backward_ad : bool
         Which modes to check.
+    check_batched_grad, check_batched_forward_grad : bool
+        Check that a batch of gradients pulled back at once, or of tangents pushed forward at once, gives the same as one after the other
+        (``|batched - alone| <= 1e-8 + 1e-5 * |alone|``).
     fast_mode : bool
         Compare along one random direction instead of element by element.
-    check_undefined_grad, check_batched_grad, check_batched_forward_grad, masked
+    check_undefined_grad, masked
         Accepted for likeness with PyTorch. Results that are not differentiated receive no gradient in any case.
 
     Returns
@@ -56,7 +64,7 @@ def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=T
     GradcheckError
         Naming the input, its element, and both numbers.
     ValueError
-        If there is nothing to check.
+        If there is nothing to check, or a batched check is asked for without that of its mode.
 
     Examples
     --------
@@ -65,27 +73,14 @@ def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=T
     >>> cg.autograd.gradcheck(cg.sin, x, check_forward_ad=True)
     True
     """
-    if check_batched_grad or check_batched_forward_grad:
-        raise ValueError("gradcheck: batched gradients are not supported; leave out check_batched_grad and check_batched_forward_grad")
-    check = _Check("gradcheck", func, inputs, eps, atol, rtol)
-    try:
-        check.outputs_alike()
-        numbers = check.differences(fast_mode)
-        if check_backward_ad:
-            check.backward(numbers, fast_mode, nondet_tol, check_grad_dtypes)
-        if check_forward_ad:
-            check.forward(numbers, fast_mode)
-    except GradcheckError:
-        if raise_exception:
-            raise
-        return False
-    return True
+    return _run("gradcheck", func, inputs, eps, atol, rtol, raise_exception, nondet_tol, check_grad_dtypes, check_batched_grad,
+                check_batched_forward_grad, check_forward_ad, check_backward_ad, fast_mode)
 
 
 def gradgradcheck(func, inputs, grad_outputs=None, *, eps=1e-6, atol=1e-5, rtol=1e-3, gen_non_contig_grad_outputs=False,
                   raise_exception=True, nondet_tol=0.0, check_undefined_grad=True, check_grad_dtypes=False, check_batched_grad=False,
                   check_fwd_over_rev=False, check_rev_over_rev=True, fast_mode=False, masked=False):
-    """Check second derivatives: `gradcheck` of the gradient of a function.
+    """Check second derivatives: `gradcheck` of the gradient of a function, whose inputs are those of the function and `grad_outputs`.
 
     Parameters
     ----------
@@ -127,9 +122,32 @@ def gradgradcheck(func, inputs, grad_outputs=None, *, eps=1e-6, atol=1e-5, rtol=
         wanted = tuple(x for x in args if isinstance(x, Tensor) and x.requires_grad)
         return tuple(g for g in grad(outputs, wanted, seeds, create_graph=True, allow_unused=True) if g is not None and g.requires_grad)
 
-    return gradcheck(gradient, inputs + seeds, eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception, nondet_tol=nondet_tol,
-                     check_grad_dtypes=check_grad_dtypes, check_batched_grad=check_batched_grad, check_forward_ad=check_fwd_over_rev,
-                     check_backward_ad=check_rev_over_rev, fast_mode=fast_mode)
+    return _run("gradgradcheck", gradient, inputs + seeds, eps, atol, rtol, raise_exception, nondet_tol, check_grad_dtypes, check_batched_grad,
+                False, check_fwd_over_rev, check_rev_over_rev, fast_mode)
+
+
+def _run(name, func, inputs, eps, atol, rtol, raise_exception, nondet_tol, check_dtypes, batched, batched_forward, forward, backward, fast):
+    if batched and not backward:
+        raise ValueError(f"{name}: check_batched_grad=True needs {'check_backward_ad' if name == 'gradcheck' else 'check_rev_over_rev'}=True")
+    if batched_forward and not forward:
+        raise ValueError(f"{name}: check_batched_forward_grad=True needs check_forward_ad=True")
+    check = _Check(name, func, inputs, eps, atol, rtol)
+    try:
+        check.outputs_alike()
+        numbers = check.differences(fast)
+        if backward:
+            check.backward(numbers, fast, nondet_tol, check_dtypes)
+        if forward:
+            check.forward(numbers, fast)
+        if batched:
+            check.batched_backward()
+        if batched_forward:
+            check.batched_forward()
+    except GradcheckError:
+        if raise_exception:
+            raise
+        return False
+    return True
 
 
 class _Check:
@@ -147,7 +165,7 @@ class _Check:
                 raise TypeError(f"{name}: input {i} is {x.dtype}, whose rounding drowns every difference; check with float64, "
                                 "for instance input.double()")
             if x.dtype != float64:
-                warnings.warn(f"{name}: input {i} is {x.dtype}; differences need float64 to be exact enough", stacklevel=3)
+                warnings.warn(f"{name}: input {i} is {x.dtype}; differences need float64 to be exact enough", stacklevel=4)
             if any(s == 0 and n > 1 for s, n in zip(x.strides, x.shape)):
                 raise ValueError(f"{name}: elements of input {i} share memory (shape {tuple(x.shape)}, strides {tuple(x.strides)}), "
                                  "so they cannot be changed one by one; pass input.clone()")
@@ -199,10 +217,10 @@ class _Check:
             drift = np.abs(first[j] - again[j]).max(initial=0.0)
             if drift > nondet_tol:
                 raise GradcheckError(f"{self.name}: backward is not deterministic: two runs for input {i} differ by {drift:.3g}")
-            expected, got = numbers[j], first[j]
             if fast:
-                expected, got = expected @ self.weights, self.directions[j].ravel() @ got
-            self._compare("backward", j, got, expected, fast)
+                self._compare_along("backward", j, self.directions[j].ravel() @ first[j], numbers[j] @ self.weights)
+            else:
+                self._compare("backward", j, first[j], numbers[j])
 
     def _by_rows(self, fast, check_dtypes):
         wanted = [self.inputs[i] for i in self.places]
@@ -230,34 +248,87 @@ class _Check:
     def forward(self, numbers, fast):
         """Compare with forward mode."""
         for j, i in enumerate(self.places):
-            x = self.inputs[i]
             if fast:
-                self._compare("forward mode", j, self._pushed(i, self.directions[j]), numbers[j][0], fast)
-                continue
-            rows = [self._pushed(i, seed.reshape(x.shape)) for seed in np.eye(x.size)]
-            self._compare("forward mode", j, np.array(rows).reshape(numbers[j].shape), numbers[j], fast)
+                self._compare_along("forward mode", j, self._pushed(i, self.directions[j]), numbers[j][0])
+            else:
+                self._compare("forward mode", j, self._by_columns(j), numbers[j])
+
+    def _by_columns(self, j):
+        x = self.inputs[self.places[j]]
+        rows = [self._pushed(self.places[j], seed.reshape(x.shape)) for seed in np.eye(x.size)]
+        return np.array(rows).reshape(x.size, self.weights.size)
 
     def _pushed(self, i, direction):
-        level = enter_level()
-        x = self.inputs[i]
-        args = list(self.inputs)
-        args[i] = make_dual(x, tensor(direction, dtype=x.dtype), level)
-        outputs = _as_tuple(self.func(*args))
-        parts = []
-        for k in self.shown:
-            y, t = unpack_dual(outputs[k], level)
-            parts.append(np.zeros(y.size) if t is None else t.detach().numpy().astype(np.float64).ravel())
+        found = self._tangents(i, tensor(direction, dtype=self.inputs[i].dtype))
+        parts = [np.zeros(self.outputs[k].size) if t is None else t.detach().numpy().astype(np.float64).ravel() for k, t in zip(self.shown, found)]
         return np.concatenate(parts) if parts else np.zeros(0)
 
-    def _compare(self, mode, j, got, expected, fast):
-        wrong = ~(np.abs(got - expected) <= self.atol + self.rtol * np.abs(expected))
-        wrong &= ~((got == expected) | (np.isnan(got) & np.isnan(expected)))
+    def _tangents(self, i, direction):
+        """The tangents of the outputs, None where there is none, for that of one input."""
+        level = enter_level()
+        args = list(self.inputs)
+        args[i] = make_dual(args[i], direction, level)
+        outputs = _as_tuple(self.func(*args))
+        return [unpack_dual(outputs[k], level)[1] for k in self.shown]
+
+    def batched_backward(self):
+        """Compare gradients pulled back as one batch with those pulled back alone."""
+        rng = np.random.default_rng(2)
+        wanted = [self.inputs[i] for i in self.places]
+        outputs = _as_tuple(self.func(*self.inputs))
+        for k in self.shown:
+            y = outputs[k]
+            if not y.requires_grad:
+                continue
+            seeds = tensor(rng.standard_normal((_BATCH, *y.shape)), dtype=y.dtype)
+            alone = [grad(y, wanted, g, retain_graph=True, allow_unused=True) for g in seeds]
+            with _failure(f"{self.name}: a batch of gradients of output {k} could not be pulled back"):
+                together = grad(y, wanted, seeds, retain_graph=True, allow_unused=True, is_grads_batched=True)
+            for j, i in enumerate(self.places):
+                self._compare_batch("backward", f"the gradient of input {i} from output {k}", together[j], [g[j] for g in alone], self.inputs[i].shape)
+
+    def batched_forward(self):
+        """The same for tangents pushed forward."""
+        rng = np.random.default_rng(2)
+        for i in self.places:
+            x = self.inputs[i]
+            directions = rng.standard_normal((_BATCH, *x.shape))
+            alone = [self._tangents(i, tensor(d, dtype=x.dtype)) for d in directions]
+            with _failure(f"{self.name}: a batch of tangents of input {i} could not be pushed forward"):
+                level = enter_map(_BATCH, "same")
+                try:
+                    found = self._tangents(i, make_batched(tensor(directions, dtype=x.dtype), level))
+                finally:
+                    leave_map()
+                together = [None if t is None else unbatched(t, level, _BATCH) for t in found]
+            for n, k in enumerate(self.shown):
+                self._compare_batch("forward mode", f"the tangent of output {k} from input {i}", together[n], [t[n] for t in alone], self.outputs[k].shape)
+
+    def _compare_batch(self, mode, what, together, alone, shape):
+        got = np.zeros((_BATCH, *shape)) if together is None else together.detach().numpy().astype(np.float64)
+        expected = np.array([np.zeros(shape) if t is None else t.detach().numpy().astype(np.float64) for t in alone])
+        wrong = _differ(got, expected, 1e-8, 1e-5)
+        if wrong.any():
+            at = tuple(int(n) for n in np.argwhere(wrong)[0])
+            raise GradcheckError(f"{self.name}: batched {mode} is wrong: element {list(at[1:])} of {what}, number {at[0]} of the batch: "
+                                 f"batched {got[at]:.8g}, alone {expected[at]:.8g} ({int(wrong.sum())} of {wrong.size} are wrong)")
+
+    def _compare_along(self, mode, j, got, expected):
+        """Along one random direction; only if that is wrong, element by element."""
+        wrong = _differ(np.ravel(got), np.ravel(expected), self.atol, self.rtol)
+        if not wrong.any():
+            return
+        rows = [self._difference(self.memory[j], index, 1.0) for index in np.ndindex(*self.memory[j].shape)]
+        full = self._by_rows(False, False)[j] if mode == "backward" else self._by_columns(j)
+        self._compare(mode, j, full, np.array(rows).reshape(len(rows), self.weights.size))
+        raise GradcheckError(f"{self.name}: {mode} of input {self.places[j]} along a random direction: rule {np.ravel(got)[np.argmax(wrong)]:.8g}, "
+                             f"difference {np.ravel(expected)[np.argmax(wrong)]:.8g}, though no element alone is wrong")
+
+    def _compare(self, mode, j, got, expected):
+        wrong = _differ(got, expected, self.atol, self.rtol)
         if not wrong.any():
             return
         i = self.places[j]
-        if fast:
-            raise GradcheckError(f"{self.name}: {mode} of input {i} along a random direction: rule {np.ravel(got)[np.argmax(wrong)]:.8g}, "
-                                 f"difference {np.ravel(expected)[np.argmax(wrong)]:.8g}; fast_mode=False names the element")
         element, position = (int(n) for n in np.argwhere(wrong)[0])
         k = 0
         place = position
@@ -269,6 +340,18 @@ class _Check:
         raise GradcheckError(f"{self.name}: {mode} is wrong: derivative of output {self.shown[k]}{to} with respect to input {i}{at}: "
                              f"rule {got[element, position]:.8g}, difference {expected[element, position]:.8g} "
                              f"({int(wrong.sum())} of {wrong.size} derivatives of this input are wrong)")
+
+
+def _differ(got, expected, atol, rtol):
+    return ~((np.abs(got - expected) <= atol + rtol * np.abs(expected)) | (got == expected) | (np.isnan(got) & np.isnan(expected)))
+
+
+@contextlib.contextmanager
+def _failure(message):
+    try:
+        yield
+    except Exception as error:
+        raise GradcheckError(f"{message}: {error}") from error
 
 
 def _index(flat, shape):

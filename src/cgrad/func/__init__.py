@@ -12,11 +12,13 @@ tensor([ 3., 12.])
 tensor([[ 6.,  0.],
         [ 0., 12.]])
 """
-from cgrad.func.functional_call import functional_call
+from cgrad.func.functional_call import functional_call, stack_module_state
 from cgrad.func.grad import grad, value_and_grad
 from cgrad.func.jacobian import hessian, hvp, jacfwd, jacobian, jacrev
 from cgrad.func.jvp import jvp
+from cgrad.func.linearize import linearize
 from cgrad.func.vjp import vjp
 from cgrad.func.vmap import vmap
 
-__all__ = ["functional_call", "grad", "hessian", "hvp", "jacfwd", "jacobian", "jacrev", "jvp", "value_and_grad", "vjp", "vmap"]
+__all__ = ["functional_call", "grad", "hessian", "hvp", "jacfwd", "jacobian", "jacrev", "jvp", "linearize",
+           "stack_module_state", "value_and_grad", "vjp", "vmap"]

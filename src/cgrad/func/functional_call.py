@@ -1,7 +1,9 @@
-"""functional_call: call a module with other parameters than its own."""
+"""functional_call: call a module with other parameters than its own; stack_module_state: those of several modules as a batch."""
 from __future__ import annotations
 
-__all__ = ["functional_call"]
+from cgrad.ops.joining import stack
+
+__all__ = ["functional_call", "stack_module_state"]
 
 
 def functional_call(module, parameters, args=(), kwargs=None):
@@ -11,7 +13,7 @@ def functional_call(module, parameters, args=(), kwargs=None):
     ----------
     module : Module
         Is unchanged afterwards, also if the call raises.
-    parameters : dict of str to Tensor
+    parameters : dict of str to Tensor, or tuple of such dicts
         By path, as in ``module.state_dict()``; what is not named stays the module's own.
     args : tuple or anything else
         The positional arguments; what is no tuple is the only one.
@@ -32,6 +34,8 @@ def functional_call(module, parameters, args=(), kwargs=None):
     >>> cg.func.grad(lambda p: cg.func.functional_call(net, p, x).sum())(p)
     {'weight': tensor([[1., 1.]]), 'bias': tensor([1.])}
     """
+    if isinstance(parameters, (tuple, list)):
+        parameters = _joined(parameters)
     places = []
     for path, value in parameters.items():
         owner, _, name = path.rpartition(".")
@@ -60,3 +64,72 @@ def functional_call(module, parameters, args=(), kwargs=None):
     finally:
         for table, name, old in before:
             table[name] = old
+
+
+def _joined(dicts):
+    out = {}
+    for part in dicts:
+        for path, value in part.items():
+            if path in out:
+                raise ValueError(f"functional_call: '{path}' was given twice")
+            out[path] = value
+    return out
+
+
+def stack_module_state(modules):
+    """The parameters and buffers of several modules of one kind, each stacked along a new first axis: an ensemble for `vmap`.
+
+    Parameters
+    ----------
+    modules : sequence of Module
+        At least one; all of the same class, with parameters and buffers of the same names and shapes.
+
+    Returns
+    -------
+    parameters, buffers : dict of str to Tensor
+        By path. Parameters are leaves that require grad where those of all modules do.
+
+    Raises
+    ------
+    ValueError
+        If there is no module, or the modules differ in class, mode (train or eval), names or shapes.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> nets = [cg.nn.Linear(2, 1) for _ in range(3)]
+    >>> parameters, buffers = cg.func.stack_module_state(nets)
+    >>> parameters["weight"].shape
+    (3, 1, 2)
+    >>> call = lambda p, x: cg.func.functional_call(nets[0], (p, buffers), x)
+    >>> cg.func.vmap(call, (0, None))(parameters, cg.ones(4, 2)).shape
+    (3, 4, 1)
+    """
+    modules = list(modules)
+    if not modules:
+        raise ValueError("stack_module_state: there must be at least one module")
+    for k, other in enumerate(modules):
+        if type(other) is not type(modules[0]):
+            raise ValueError(f"stack_module_state: the modules must be of one class, got {type(modules[0]).__name__} and, as number {k}, "
+                             f"{type(other).__name__}")
+        if other.training != modules[0].training:
+            raise ValueError(f"stack_module_state: the modules must all be in train mode or all in eval mode; number {k} differs from the first")
+    parameters = _stacked([dict(m.named_parameters()) for m in modules])
+    for path, value in parameters.items():
+        if all([dict(m.named_parameters())[path].requires_grad for m in modules]):
+            value.requires_grad_()
+    return parameters, _stacked([dict(m.named_buffers()) for m in modules])
+
+
+def _stacked(states):
+    out = {}
+    for k, state in enumerate(states):
+        if state.keys() != states[0].keys():
+            raise ValueError(f"stack_module_state: module {k} has other parameters or buffers than the first: {sorted(state.keys() ^ states[0].keys())}")
+    for path, first in states[0].items():
+        for k, state in enumerate(states):
+            if state[path].shape != first.shape or state[path].dtype != first.dtype:
+                raise ValueError(f"stack_module_state: '{path}' of module {k} has shape {tuple(state[path].shape)} and dtype {state[path].dtype}, "
+                                 f"that of the first {tuple(first.shape)} and {first.dtype}")
+        out[path] = stack([state[path].detach() for state in states], 0)
+    return out

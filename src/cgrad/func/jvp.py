@@ -4,14 +4,14 @@ from __future__ import annotations
 from cgrad.core.batching import enter_level
 from cgrad.core.forward_mode import make_dual, unpack_dual
 from cgrad.core.tensor import Tensor
-from cgrad.func.arguments import Picked, split_aux, tensors_of
+from cgrad.func.arguments import Picked, split_aux, tensors_like, tensors_of
 from cgrad.ops.creation import zeros_like
-from cgrad.tree import flatten, tree_map, unflatten
+from cgrad.tree import tree_map, unflatten
 
 __all__ = ["jvp"]
 
 
-def jvp(func, primals, tangents, has_aux=False):
+def jvp(func, primals, tangents, has_aux=False, argnums=None):
     """The value of `func` and its Jacobian times a vector, in one forward pass and without keeping intermediate results.
 
     Parameters
@@ -21,8 +21,10 @@ def jvp(func, primals, tangents, has_aux=False):
     primals : tuple
         The arguments, each a tensor or a tree of tensors.
     tangents : tuple
-        The direction, in the shape of `primals`; cast to their dtypes, as gradients are.
+        The direction, in the structure of the arguments that are differentiated; cast to their dtypes, as gradients are.
     has_aux : bool, default False
+    argnums : int or tuple of int, optional
+        Which arguments to differentiate, the others may be anything; by default all. For an int, `tangents` is the tangent of that one.
 
     Returns
     -------
@@ -35,19 +37,24 @@ def jvp(func, primals, tangents, has_aux=False):
     >>> cg.func.jvp(lambda x: x ** 2, (cg.tensor([1.0, 2.0]),), (cg.tensor([1.0, 10.0]),))
     (tensor([1., 4.]), tensor([ 2., 40.]))
     """
-    if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
+    if not isinstance(primals, (tuple, list)) or argnums is None and not isinstance(tangents, (tuple, list)):
         raise TypeError("jvp: primals and tangents must be tuples, one entry for each argument; for one argument write (x,) and (t,)")
-    directions, shape = flatten(list(tangents))
-    picked = Picked("jvp", func, primals, {}, tuple(range(len(primals))))
-    if len(directions) != len(picked.tensors) or shape != picked.shape:
-        raise ValueError(f"jvp: the tangents must have the structure of the primals: {len(picked.tensors)} tensors, got {len(directions)}")
-    for t in directions:
-        if not isinstance(t, Tensor):
-            raise TypeError(f"jvp: tangents must be tensors, got {type(t).__name__}")
-    directions = [t.astype(x.dtype, copy=False) if t.dtype.is_floating_point and x.dtype.is_floating_point else t for x, t in zip(picked.tensors, directions)]
+    picked = Picked("jvp", func, primals, {}, argnums)
+    directions = tangents_for(picked, tangents)
     results, moved, out_shape, aux = push("jvp", picked, directions, has_aux)
     output, tangent = unflatten(out_shape, results), unflatten(out_shape, moved)
     return (output, tangent, aux) if has_aux else (output, tangent)
+
+
+def tangents_for(picked, tangents):
+    """The flat tangents of picked arguments, in their dtypes."""
+    if not picked.single and isinstance(tangents, Tensor):
+        raise TypeError(f"{picked.name}: the tangents of several arguments must be a tuple, one entry for each; for one argument write (t,)")
+    found = tensors_like(picked.name, "tangents", tangents, picked.shape, picked.tensors)
+    for t in found:
+        if not t.dtype.is_floating_point:
+            raise ValueError(f"{picked.name}: tangents must be floating-point tensors, got {t.dtype}")
+    return [t.astype(x.dtype, copy=False) for x, t in zip(picked.tensors, found)]
 
 
 def push(name, picked, directions, has_aux):

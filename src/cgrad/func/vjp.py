@@ -3,15 +3,13 @@ from __future__ import annotations
 
 from cgrad.core.forward_mode import fresh_input, gradients, is_dual
 from cgrad.core.tape import swap_grad_enabled
-from cgrad.core.tensor import Tensor
-from cgrad.func.arguments import Picked, released, seen_from_outside, split_aux, tensors_of
+from cgrad.func.arguments import Picked, released, seen_from_outside, split_aux, tensors_like, tensors_of
 from cgrad.ops.creation import zeros_like
-from cgrad.tree import flatten
 
 __all__ = ["vjp"]
 
 
-def vjp(func, *primals, has_aux=False):
+def vjp(func, *primals, has_aux=False, argnums=None):
     """The value of `func` and a function that multiplies vectors by its Jacobian from the left.
 
     Parameters
@@ -19,15 +17,17 @@ def vjp(func, *primals, has_aux=False):
     func : callable
         Returns a tensor or a tree of tensors, or with `has_aux` the pair (output, anything).
     *primals : Tensor or tree of Tensor
-        All are differentiated.
+        The arguments of `func`.
     has_aux : bool, default False
+    argnums : int or tuple of int, optional
+        Which of them to differentiate, the others may be anything; by default all.
 
     Returns
     -------
     output : Tensor or tree
     vjp_fn : callable
-        Takes gradients in the shape of the output, returns gradients in the shape of `primals` (of a single one: not in a tuple).
-        May be called any number of times.
+        Takes gradients in the structure of the output, returns gradients in that of the arguments that are differentiated (of a single
+        one: not in a tuple). May be called any number of times.
     aux
         Only with `has_aux`.
 
@@ -38,18 +38,19 @@ def vjp(func, *primals, has_aux=False):
     >>> pull(cg.tensor([1.0, 10.0]))
     tensor([ 2., 40.])
     """
-    pulled = Pullback("vjp", func, primals, {}, tuple(range(len(primals))), has_aux)
+    pulled = Pullback("vjp", func, primals, {}, argnums, has_aux)
+    alone = argnums is None and len(primals) == 1
 
     def vjp_fn(*cotangents):
         if not cotangents:
             raise TypeError("vjp: give a gradient for the output")
         found = pulled(cotangents[0] if len(cotangents) == 1 else cotangents)
-        return found[0] if len(primals) == 1 else found
+        return found[0] if alone else found
     return (pulled.output, vjp_fn, pulled.aux) if has_aux else (pulled.output, vjp_fn)
 
 
 class Pullback:
-    """A function called once, with its graph kept; calling it pulls gradients back. Shared by vjp and jacrev."""
+    """A function called once, with its graph kept; calling it pulls gradients back. Shared by vjp, jacrev and linearize."""
 
     def __init__(self, name, func, args, kwargs, argnums, has_aux):
         self.name = name
@@ -67,15 +68,7 @@ class Pullback:
 
     def __call__(self, cotangents):
         """Gradients of the picked arguments, in their shape."""
-        values, shape = flatten(cotangents)
-        if len(values) != len(self.results) or (shape != self.shape and len(values) != 1):
-            raise ValueError(f"{self.name}: the gradients must have the structure of the output: {len(self.results)} tensors, got {len(values)}")
-        for g, y in zip(values, self.results):
-            if not isinstance(g, Tensor):
-                raise TypeError(f"{self.name}: gradients of the output must be tensors, got {type(g).__name__}")
-            if g.shape != y.shape:
-                raise ValueError(f"{self.name}: a gradient must have the shape {tuple(y.shape)} of its output, got {tuple(g.shape)}")
-        return self.picked.as_arguments(self.pull(values))
+        return self.picked.as_arguments(self.pull(tensors_like(self.name, "gradients of the output", cotangents, self.shape, self.results)))
 
     def pull(self, values):
         """Gradients of the flat inputs for flat gradients of the results; zeros where nothing arrives."""

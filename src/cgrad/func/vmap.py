@@ -16,7 +16,7 @@ from cgrad.tree import flatten, tree_map, unflatten
 __all__ = ["vmap"]
 
 
-def vmap(func, in_axes=0, out_axes=0, randomness="error", *, chunk_size=None, in_dims=None, out_dims=None):
+def vmap(func, in_axes=0, out_axes=0, randomness="different", *, chunk_size=None, in_dims=None, out_dims=None):
     """A function that calls `func` for all examples of a batch at once.
 
     Parameters
@@ -26,10 +26,10 @@ def vmap(func, in_axes=0, out_axes=0, randomness="error", *, chunk_size=None, in
     in_axes : int, None, or tree of these, default 0
         Along which axis of each positional argument the examples lie; None where all examples share it. One for all arguments, or a
         tuple with one for each, where a tree stands for the parts of an argument. Arguments given by name are mapped along axis 0.
-    out_axes : int, or tree of int, default 0
-        Where the examples go in the results.
-    randomness : {"error", "same", "different"}, default "error"
-        What random functions inside do: refuse, draw once for all examples, or for each anew.
+    out_axes : int, None, or tree of these, default 0
+        Where the examples go in the results; None for a result that is the same for all examples and gets no axis.
+    randomness : {"different", "same", "error"}, default "different"
+        What random functions inside do: draw for each example anew, as in a loop, once for all, or refuse (PyTorch's default).
     chunk_size : int, optional
         How many examples to compute at once, to save memory; by default all.
     in_dims, out_dims
@@ -84,11 +84,12 @@ def vmap(func, in_axes=0, out_axes=0, randomness="error", *, chunk_size=None, in
         step = size if chunk_size is None else chunk_size
         if step >= size:
             return _call(func, leaves, mapped, shape, size, randomness, out_axes)
-        parts = [_call(func, leaves, {i: x[start:start + step] for i, x in mapped.items()}, shape, min(step, size - start), randomness, 0)
+        parts = [_call(func, leaves, {i: x[start:start + step] for i, x in mapped.items()}, shape, min(step, size - start), randomness, out_axes)
                  for start in range(0, size, step)]
         out_shape = flatten(parts[0])[1]
-        joined = [concat(list(pieces), 0) for pieces in zip(*[flatten(part)[0] for part in parts])]
-        return unflatten(out_shape, [_placed(x, axis) for x, axis in zip(joined, _out_axes(out_axes, parts[0]))])
+        joined = [pieces[0] if axis is None or pieces[0] is None else concat(list(pieces), axis)
+                  for pieces, axis in zip(zip(*[flatten(part)[0] for part in parts]), _spread("out_axes", out_axes, parts[0], "the result"))]
+        return unflatten(out_shape, joined)
     vmapped.__name__ = vmapped.__qualname__ = f"vmap({getattr(func, '__name__', 'function')})"
     vmapped.__doc__ = getattr(func, "__doc__", None)
     return vmapped
@@ -162,32 +163,29 @@ def _call(func, leaves, mapped, shape, size, randomness, out_axes):
         out = func(*args, **kwargs)
     finally:
         leave_map()
-    results = tree_map(lambda y: _unbatched(y, level, size), out)
     if type(out_axes) is int and out_axes == 0:
-        return results
-    values, out_shape = flatten(results)
-    return unflatten(out_shape, [_placed(x, axis) for x, axis in zip(values, _out_axes(out_axes, results))])
+        return tree_map(lambda y: _unbatched(y, level, size, 0), out)
+    values, out_shape = flatten(out)
+    return unflatten(out_shape, [_unbatched(y, level, size, axis) for y, axis in zip(values, _spread("out_axes", out_axes, out, "the result"))])
 
 
-def _unbatched(y, level, size):
-    """A result with all examples along its first axis."""
+def _unbatched(y, level, size, axis):
+    """A result with all examples along an axis."""
+    if y is None:
+        return None
     if isinstance(y, (bool, int, float, np.ndarray, np.generic)):
         y = asarray(y)
     if not isinstance(y, Tensor):
         raise TypeError(f"vmap: the function must return tensors, got {type(y).__name__}")
     if is_batched(y) and highest_level((y,)) > level:
         raise RuntimeError("vmap: the function returns a tensor that stands for a batch of another vmap, which has ended")
-    return unbatched(y, level, size)
-
-
-def _out_axes(out_axes, results):
-    axes = _spread("out_axes", out_axes, results, "the result")
-    if None in axes:
-        raise ValueError("vmap: out_axes must be axes of the results; a result that does not depend on the example is repeated along its axis")
-    return axes
-
-
-def _placed(x, axis):
-    if not -x.ndim <= axis < x.ndim:
-        raise ValueError(f"vmap: out_axes names axis {axis} of a result that has {x.ndim} axes with that of the examples (shape {tuple(x.shape)})")
-    return moveaxis(x, 0, axis)
+    if axis is None:
+        if highest_level((y,)) == level:
+            raise ValueError(f"vmap: out_axes is None for a result of shape {tuple(y.shape)} that may differ between the examples; give it an axis")
+        return y
+    y = unbatched(y, level, size)
+    if axis == 0:
+        return y
+    if not -y.ndim <= axis < y.ndim:
+        raise ValueError(f"vmap: out_axes names axis {axis} of a result that has {y.ndim} axes with that of the examples (shape {tuple(y.shape)})")
+    return moveaxis(y, 0, axis)
