@@ -15,7 +15,7 @@ class _ChannelNorm(Module):
 
     _ndims = ()          # of the inputs that a class takes
 
-    def __init__(self, num_features, eps, momentum, affine, track_running_stats, device=None, dtype=None):
+    def __init__(self, num_features, eps, momentum, affine, track_running_stats, device, dtype, bias):
         super().__init__()
         if not isinstance(num_features, int) or num_features < 0:
             raise ValueError(f"{type(self).__name__}: num_features must be an int of at least 0, got {num_features!r}")
@@ -24,8 +24,8 @@ class _ChannelNorm(Module):
         self.momentum = momentum
         self.affine = affine
         self.track_running_stats = track_running_stats
-        for name in ("weight", "bias"):
-            self.register_parameter(name, Parameter(cg.empty((num_features,), dtype=dtype)) if affine else None)
+        for name, wanted in (("weight", affine), ("bias", affine and bias)):
+            self.register_parameter(name, Parameter(cg.empty((num_features,), dtype=dtype)) if wanted else None)
         for name in ("running_mean", "running_var"):
             self.register_buffer(name, cg.empty((num_features,), dtype=dtype) if track_running_stats else None)
         self.register_buffer("num_batches_tracked", cg.tensor(0, dtype=cg.int64) if track_running_stats else None)
@@ -41,8 +41,9 @@ class _ChannelNorm(Module):
     def reset_parameters(self):
         """Set the weight to 1, the bias to 0, and the running moments to their start."""
         self.reset_running_stats()
-        if self.affine:
+        if self.weight is not None:
             init.ones_(self.weight)
+        if self.bias is not None:
             init.zeros_(self.bias)
 
     def _check_ndim(self, input):
@@ -57,8 +58,9 @@ class _ChannelNorm(Module):
 class _BatchNorm(_ChannelNorm):
     """Moments of each channel over a batch."""
 
-    def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True, device=None, dtype=None):
-        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype)
+    def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True, device=None, dtype=None, *,
+                 bias=True):
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias)
 
     def forward(self, input):
         self._check_ndim(input)
@@ -79,8 +81,9 @@ class _BatchNorm(_ChannelNorm):
 class _InstanceNorm(_ChannelNorm):
     """Moments of each channel in each sample."""
 
-    def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=False, track_running_stats=False, device=None, dtype=None):
-        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype)
+    def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=False, track_running_stats=False, device=None, dtype=None, *,
+                 bias=True):
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias)
 
     def forward(self, input):
         self._check_ndim(input)
@@ -110,6 +113,8 @@ class BatchNorm1d(_BatchNorm):
         Whether running moments are kept and used in evaluation; else a batch's own are always used.
     dtype : dtype, optional
         Default: the default floating dtype.
+    bias : bool, default True
+        Whether there is a bias beside the weight.
 
     Attributes
     ----------
@@ -189,6 +194,8 @@ class InstanceNorm1d(_InstanceNorm):
         Whether running moments are kept and used in evaluation.
     dtype : dtype, optional
         Default: the default floating dtype.
+    bias : bool, default True
+        Whether there is a bias beside the weight.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Containers of modules: Sequential, ModuleList, ModuleDict."""
+"""Containers of modules: Sequential, ModuleList, ModuleDict; those of parameters are in `parameter_container.py`."""
 from __future__ import annotations
 
 import operator

@@ -6,8 +6,8 @@ import math
 import cgrad as cg
 
 __all__ = [
-    "calculate_gain", "constant_", "eye_", "kaiming_normal_", "kaiming_uniform_", "normal_", "ones_", "orthogonal_", "trunc_normal_",
-    "uniform_", "xavier_normal_", "xavier_uniform_", "zeros_",
+    "calculate_gain", "constant_", "dirac_", "eye_", "kaiming_normal_", "kaiming_uniform_", "normal_", "ones_", "orthogonal_", "sparse_",
+    "trunc_normal_", "uniform_", "xavier_normal_", "xavier_uniform_", "zeros_",
 ]
 
 
@@ -302,3 +302,56 @@ def orthogonal_(tensor, gain=1.0, generator=None):
     q = q * np.sign(np.diag(r))
     values = (q if rows >= columns else q.T) * gain
     return _fill(tensor, cg.tensor(np.ascontiguousarray(values)).reshape(tensor.shape))
+
+
+def dirac_(tensor, groups=1):
+    """Fill the weight of a convolution so that it hands on as many channels as it can, unchanged.
+
+    Parameters
+    ----------
+    tensor : Tensor, shape (out, in / groups, *kernel), with 1 to 3 axes of the kernel
+    groups : int, default 1
+        Divides the number of output channels; each group hands on its own channels.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.nn.init.dirac_(cg.empty(2, 2, 3)).tolist()
+    [[[0.0, 1.0, 0.0], [0.0, 0.0, 0.0]], [[0.0, 0.0, 0.0], [0.0, 1.0, 0.0]]]
+    """
+    if tensor.ndim not in (3, 4, 5):
+        raise ValueError(f"dirac_: the tensor must have 3, 4 or 5 axes, got shape {tuple(tensor.shape)}")
+    if groups < 1 or tensor.shape[0] % groups:
+        raise ValueError(f"dirac_: groups={groups} must divide the {tensor.shape[0]} output channels")
+    per_group = tensor.shape[0] // groups
+    centre = tuple(n // 2 for n in tensor.shape[2:])
+    with cg.no_grad():
+        tensor.fill_(0.0)
+        diagonal = cg.arange(min(per_group, tensor.shape[1]))
+        for group in range(groups if tensor.size else 0):
+            tensor[(group * per_group + diagonal, diagonal, *centre)] = 1.0
+    return tensor
+
+
+def sparse_(tensor, sparsity, std=0.01, generator=None):
+    """Fill a matrix with normal draws, and in each column set the share `sparsity` of the elements, rounded up, to 0.
+
+    Notes
+    -----
+    Martens, "Deep learning via Hessian-free optimization", 2010.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> (cg.nn.init.sparse_(cg.empty(4, 2), sparsity=0.5) == 0).sum(axis=0)
+    tensor([2, 2])
+    """
+    if tensor.ndim != 2:
+        raise ValueError(f"sparse_: the tensor must have 2 axes, got shape {tuple(tensor.shape)}")
+    if not 0 <= sparsity <= 1:
+        raise ValueError(f"sparse_: the sparsity must lie in [0, 1], got {sparsity}")
+    zeros = math.ceil(sparsity * tensor.shape[0])
+    normal_(tensor, 0.0, std, generator)
+    order = cg.rand(*tensor.shape, generator=generator).argsort(axis=0)
+    with cg.no_grad():
+        return tensor.masked_fill_(order.argsort(axis=0) < zeros, 0.0)

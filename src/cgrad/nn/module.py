@@ -1,13 +1,13 @@
 """Module: a tree of parameters, buffers and sub-modules with a forward function.
 
-State saving and loading is in `state.py`, the handles of hooks in `hooks.py`.
+State saving and loading is in `state.py`, hooks are in `hooks.py`.
 """
 from __future__ import annotations
 
 from cgrad.core.tensor import Tensor
+from cgrad.nn import hooks as _hooks
 from cgrad.nn import state as _state
-from cgrad.nn.hooks import HookTable, RemovableHandle
-from cgrad.nn.parameter import Parameter
+from cgrad.nn.parameter import Buffer, Parameter
 
 __all__ = ["Module"]
 
@@ -53,36 +53,16 @@ class Module:
         own["_buffers"] = {}
         own["_modules"] = {}
         own["_non_persistent_buffers_set"] = set()
-        own["_forward_hooks"] = HookTable()
-        own["_forward_pre_hooks"] = HookTable()
+        own["_hooks"] = {}
 
     def forward(self, *args, **kwargs):
         """Compute the output; every subclass writes its own."""
         raise NotImplementedError(f"{type(self).__name__}: a Module needs a forward method; write def forward(self, ...)")
 
     def __call__(self, *args, **kwargs):
-        if self._forward_pre_hooks or self._forward_hooks:
-            return self._call_with_hooks(args, kwargs)
+        if self._hooks:
+            return _hooks.call(self, args, kwargs)
         return self.forward(*args, **kwargs)
-
-    def _call_with_hooks(self, args, kwargs):
-        for hook, with_kwargs in list(self._forward_pre_hooks.values()):
-            result = hook(self, args, kwargs) if with_kwargs else hook(self, args)
-            if result is None:
-                continue
-            if with_kwargs:
-                if not (isinstance(result, tuple) and len(result) == 2):
-                    raise RuntimeError(f"{type(self).__name__}: a forward pre-hook with kwargs must return None or "
-                                       f"(args, kwargs), got {type(result).__name__}")
-                args, kwargs = result
-            else:
-                args = result if isinstance(result, tuple) else (result,)
-        out = self.forward(*args, **kwargs)
-        for hook, with_kwargs in list(self._forward_hooks.values()):
-            result = hook(self, args, kwargs, out) if with_kwargs else hook(self, args, out)
-            if result is not None:
-                out = result
-        return out
 
     # ------------------------------------------------------------------ attributes
     def __getattr__(self, name):
@@ -91,7 +71,7 @@ class Module:
             entries = own.get(table)
             if entries is not None and name in entries:
                 return entries[name]
-        if "_modules" not in own and (name in _TABLES or name in ("training", "_forward_hooks", "_forward_pre_hooks")):
+        if "_modules" not in own and (name in _TABLES or name in ("training", "_hooks")):
             raise AttributeError(f"{type(self).__name__}: call super().__init__() first in __init__")
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'", name=name, obj=self)
 
@@ -100,6 +80,9 @@ class Module:
         if isinstance(value, Parameter):
             self._forget(name, "_parameters")
             self.register_parameter(name, value)
+        elif isinstance(value, Buffer):
+            self._forget(name, "_buffers")
+            self.register_buffer(name, value, value.persistent)
         elif isinstance(value, Module):
             if "_modules" not in own:
                 raise AttributeError(f"{type(self).__name__}: cannot assign module '{name}' before super().__init__()")
@@ -131,6 +114,10 @@ class Module:
                 self._non_persistent_buffers_set.discard(name)
                 return
         object.__delattr__(self, name)
+
+    def __setstate__(self, state):
+        self.__dict__.update(state)
+        self.__dict__.setdefault("_hooks", {})
 
     def __dir__(self):
         own = self.__dict__
@@ -211,9 +198,9 @@ class Module:
             if module is not None:
                 yield from module.named_modules(memo, f"{prefix}.{name}" if prefix else name, remove_duplicate)
 
-    def modules(self):
-        """Yield this module and all below it, each once."""
-        return iter(_tree(self))
+    def modules(self, remove_duplicate=True):
+        """Yield this module and all below it; each once, unless `remove_duplicate` is False."""
+        return iter(_tree(self)) if remove_duplicate else (module for _, module in self.named_modules(remove_duplicate=False))
 
     def named_children(self):
         """Yield (name, module) of the direct children, each module once."""
@@ -270,6 +257,24 @@ class Module:
                 raise AttributeError(f"get_submodule: {type(module).__name__} has no child module '{part}' (in '{target}')")
             module = child
         return module
+
+    def set_submodule(self, target, module, strict=False):
+        """Put a module at the path `target`, in place of the one that is there, or as a new one unless `strict`."""
+        path, _, name = target.rpartition(".")
+        owner = self.get_submodule(path)
+        if not isinstance(module, Module):
+            raise ValueError(f"set_submodule: expected a Module, got {type(module).__name__}")
+        if owner._modules.get(name) is None and (strict or hasattr(owner, name)):
+            raise AttributeError(f"set_submodule: {type(owner).__name__} has no child module '{name}' (in '{target}')")
+        owner.add_module(name, module)
+
+    def get_buffer(self, target):
+        """The buffer at the path `target`."""
+        path, _, name = target.rpartition(".")
+        buffer = self.get_submodule(path)._buffers.get(name)
+        if buffer is None:
+            raise AttributeError(f"get_buffer: there is no buffer '{target}'")
+        return buffer
 
     def get_parameter(self, target):
         """The parameter at the path `target`."""
@@ -340,12 +345,30 @@ class Module:
         """Convert floating point parameters and buffers to bfloat16, computed in float32; returns self."""
         return self.to("bfloat16")
 
+    def type(self, dst_type):
+        """Convert floating point parameters and buffers to a dtype; returns self."""
+        return self.to(dst_type)
+
+    def cpu(self):
+        """Changes nothing, since everything is on the CPU; returns self."""
+        return self
+
     # ------------------------------------------------------------------ saving
-    def state_dict(self, *, prefix="", keep_vars=False):
-        """All parameters and persistent buffers by path.
+    def get_extra_state(self):
+        """State beside parameters and buffers for `state_dict`; a class that has some writes this and `set_extra_state`."""
+        raise RuntimeError(f"{type(self).__name__}: a class with set_extra_state must have get_extra_state, too")
+
+    def set_extra_state(self, state):
+        """Take back what `get_extra_state` gave, when a state dict is loaded."""
+        raise RuntimeError(f"{type(self).__name__}: the state dict has an extra state; write set_extra_state to take it")
+
+    def state_dict(self, *, destination=None, prefix="", keep_vars=False):
+        """All parameters and persistent buffers by path, and extra states.
 
         Parameters
         ----------
+        destination : dict, optional
+            Where to put them; a new OrderedDict by default.
         prefix : str, optional
             Put before every key.
         keep_vars : bool, default False
@@ -357,7 +380,7 @@ class Module:
         >>> list(cg.nn.Linear(2, 1).state_dict())
         ['weight', 'bias']
         """
-        return _state.state_dict(self, prefix, keep_vars)
+        return _state.state_dict(self, destination, prefix, keep_vars)
 
     def load_state_dict(self, state_dict, strict=True, assign=False):
         """Copy values from a state dict into this module.
@@ -394,11 +417,52 @@ class Module:
     # ------------------------------------------------------------------ hooks
     def register_forward_pre_hook(self, hook, *, prepend=False, with_kwargs=False):
         """Call ``hook(module, args)`` before every forward; a result other than None replaces the arguments."""
-        return _add_hook(self, "_forward_pre_hooks", hook, prepend, with_kwargs)
+        return _hooks.add(self, "forward_pre", hook, with_kwargs, prepend=prepend)
 
-    def register_forward_hook(self, hook, *, prepend=False, with_kwargs=False):
-        """Call ``hook(module, args, output)`` after every forward; a result other than None replaces the output."""
-        return _add_hook(self, "_forward_hooks", hook, prepend, with_kwargs)
+    def register_forward_hook(self, hook, *, prepend=False, with_kwargs=False, always_call=False):
+        """Call ``hook(module, args, output)`` after every forward; a result other than None replaces the output.
+
+        With `always_call` also after a forward that raised an exception.
+        """
+        return _hooks.add(self, "forward", hook, with_kwargs, always_call, prepend=prepend)
+
+    def register_full_backward_pre_hook(self, hook, prepend=False):
+        """Call ``hook(module, grad_output)`` when the gradients of the outputs are there; a result replaces them."""
+        return _hooks.add(self, "full_backward_pre", hook, prepend=prepend)
+
+    def register_full_backward_hook(self, hook, prepend=False):
+        """Call ``hook(module, grad_input, grad_output)`` when the gradients of the inputs are there; a result replaces `grad_input`.
+
+        `grad_input` has an entry for each positional argument, None where no gradient is wanted.
+
+        Examples
+        --------
+        >>> import cgrad as cg
+        >>> layer = cg.nn.Linear(2, 1)
+        >>> handle = layer.register_full_backward_hook(lambda module, grad_input, grad_output: print(grad_output))
+        >>> layer(cg.ones(1, 2)).sum().backward()
+        (tensor([[1.]]),)
+        """
+        return _hooks.add(self, "full_backward", hook, prepend=prepend)
+
+    def register_state_dict_pre_hook(self, hook):
+        """Call ``hook(module, prefix, keep_vars)`` before `state_dict` reads this module."""
+        return _hooks.add(self, "state_dict_pre", hook)
+
+    def register_state_dict_post_hook(self, hook):
+        """Call ``hook(module, state_dict, prefix, local_metadata)`` after it; the hook may change the dict in place."""
+        return _hooks.add(self, "state_dict_post", hook)
+
+    def register_load_state_dict_pre_hook(self, hook):
+        """Call ``hook(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)`` before loading.
+
+        The hook may change the dict, which is a copy, for example to rename keys of older versions.
+        """
+        return _hooks.add(self, "load_state_dict_pre", hook)
+
+    def register_load_state_dict_post_hook(self, hook):
+        """Call ``hook(module, incompatible_keys)`` after loading; what it takes off the two lists is no longer an error."""
+        return _hooks.add(self, "load_state_dict_post", hook)
 
     # ------------------------------------------------------------------ printing
     def extra_repr(self):
@@ -439,15 +503,3 @@ def indent(text):
     """Indent all lines but the first by two blanks."""
     return text.replace("\n", "\n  ")
 
-
-def _add_hook(module, table, hook, prepend, with_kwargs):
-    if not callable(hook):
-        raise TypeError(f"register{table[:-1]}: a hook must be callable, got {type(hook).__name__}")
-    hooks = module.__dict__[table]
-    handle = RemovableHandle(hooks)
-    before = {} if not prepend else dict(hooks)
-    if prepend:
-        hooks.clear()
-    hooks[handle.id] = (hook, with_kwargs)
-    hooks.update(before)
-    return handle

@@ -131,6 +131,8 @@ class GroupNorm(Module):
         Added to the variance.
     affine : bool, default True
         Whether there are a weight and a bias.
+    bias : bool, default True
+        Whether there is a bias beside the weight.
     dtype : dtype, optional
         Default: the default floating dtype.
 
@@ -152,7 +154,7 @@ class GroupNorm(Module):
     tensor([[-1.0000,  1.0000, -1.0000,  1.0000]])
     """
 
-    def __init__(self, num_groups, num_channels, eps=1e-5, affine=True, device=None, dtype=None):
+    def __init__(self, num_groups, num_channels, eps=1e-5, affine=True, device=None, dtype=None, *, bias=True):
         super().__init__()
         if num_groups <= 0 or num_channels % num_groups:
             raise ValueError(f"GroupNorm: num_channels={num_channels} must be a multiple of num_groups={num_groups}")
@@ -160,14 +162,15 @@ class GroupNorm(Module):
         self.num_channels = num_channels
         self.eps = eps
         self.affine = affine
-        for name in ("weight", "bias"):
-            self.register_parameter(name, Parameter(cg.empty((num_channels,), dtype=dtype)) if affine else None)
+        for name, wanted in (("weight", affine), ("bias", affine and bias)):
+            self.register_parameter(name, Parameter(cg.empty((num_channels,), dtype=dtype)) if wanted else None)
         self.reset_parameters()
 
     def reset_parameters(self):
         """Set the weight to 1 and the bias to 0."""
-        if self.affine:
+        if self.weight is not None:
             init.ones_(self.weight)
+        if self.bias is not None:
             init.zeros_(self.bias)
 
     def forward(self, input):

@@ -1,10 +1,10 @@
-"""Parameter: a Tensor that a Module registers by itself when it is assigned as an attribute."""
+"""Parameter and Buffer: tensors that a Module registers by itself when they are assigned as attributes."""
 from __future__ import annotations
 
 import cgrad as cg
 from cgrad.core.tensor import Tensor
 
-__all__ = ["Parameter"]
+__all__ = ["Buffer", "Parameter"]
 
 
 class Parameter(Tensor):
@@ -57,6 +57,52 @@ class Parameter(Tensor):
 
     def __reduce_ex__(self, protocol):
         return _rebuild, (type(self), self.detach().numpy().copy(), self.requires_grad)
+
+
+class Buffer(Tensor):
+    """A tensor that is state of a Module but not trained; assigning it as an attribute is the same as `Module.register_buffer`.
+
+    Parameters
+    ----------
+    data : Tensor or array-like
+        The values. A Tensor's memory is shared, anything else is copied.
+    persistent : bool, default True
+        Whether it is part of the module's `state_dict`.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> layer = cg.nn.Identity()
+    >>> layer.mean = cg.nn.Buffer(cg.tensor([1.0, 2.0]))
+    >>> list(layer.state_dict())
+    ['mean']
+    """
+
+    def __new__(cls, data=None, *, persistent=True):
+        if data is None:
+            data = cg.empty((0,))
+        elif not isinstance(data, Tensor):
+            data = cg.tensor(data)
+        out = Tensor._make_subclass(cls, data.detach(), False)
+        out.persistent = bool(persistent)
+        return out
+
+    def __init__(self, data=None, *, persistent=True):
+        pass
+
+    def __deepcopy__(self, memo):
+        known = memo.get(id(self))
+        if known is None:
+            known = memo[id(self)] = type(self)(self.detach().clone(), persistent=self.persistent)
+        return known
+
+    def __reduce_ex__(self, protocol):
+        return _rebuild_buffer, (type(self), self.detach(), self.persistent)
+
+
+def _rebuild_buffer(cls, data, persistent):
+    """What pickle calls to make a Buffer again."""
+    return cls(data, persistent=persistent)
 
 
 def _rebuild(cls, array, requires_grad):

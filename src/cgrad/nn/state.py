@@ -6,9 +6,12 @@ from collections.abc import Mapping
 
 import cgrad as cg
 from cgrad.core.tensor import Tensor
+from cgrad.nn import hooks
 from cgrad.nn.parameter import Parameter
 
 __all__ = []
+
+EXTRA = "_extra_state"        # the last part of the key of what get_extra_state gives
 
 
 class IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
@@ -24,37 +27,83 @@ class IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpect
     __str__ = __repr__
 
 
-def _slots(module, prefix=""):
-    """(key, table, name) of every tensor that is saved, in saving order; shared modules appear under each path."""
+def _tensors(module):
+    """(table, name) of every tensor of a module itself that is saved."""
     for name, value in module._parameters.items():
         if value is not None:
-            yield prefix + name, module._parameters, name
+            yield module._parameters, name
     for name, value in module._buffers.items():
         if value is not None and name not in module._non_persistent_buffers_set:
-            yield prefix + name, module._buffers, name
+            yield module._buffers, name
+
+
+def _has(module, method):
+    """Whether the class of a module writes a method that Module only declares."""
+    return getattr(type(module), method).__module__ != "cgrad.nn.module"
+
+
+def state_dict(module, destination, prefix, keep_vars):
+    out = OrderedDict() if destination is None else destination
+    for hook, in hooks.of(module, "state_dict_pre"):
+        hook(module, prefix, keep_vars)
+    for table, name in _tensors(module):
+        out[prefix + name] = table[name] if keep_vars else table[name].detach()
+    if _has(module, "get_extra_state"):
+        out[prefix + EXTRA] = module.get_extra_state()
     for name, child in module._modules.items():
         if child is not None:
-            yield from _slots(child, f"{prefix}{name}.")
-
-
-def state_dict(module, prefix, keep_vars):
-    out = OrderedDict()
-    for key, table, name in _slots(module, prefix):
-        out[key] = table[name] if keep_vars else table[name].detach()
+            child.state_dict(destination=out, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
+    for hook, in hooks.of(module, "state_dict_post"):
+        hook(module, out, prefix, {})
     return out
+
+
+def _walk(module, prefix=""):
+    """(prefix, module) of a module and all below; shared modules appear under each path, as in a state dict."""
+    yield prefix, module
+    for name, child in module._modules.items():
+        if child is not None:
+            yield from _walk(child, f"{prefix}{name}.")
 
 
 def load_state_dict(module, state, strict, assign):
     if not isinstance(state, Mapping):
         raise TypeError(f"load_state_dict: expected a dict of tensors by name, got {type(state).__name__}")
-    slots = {key: (table, name) for key, table, name in _slots(module)}
-    missing = [key for key in slots if key not in state]
-    unexpected = [key for key in state if key not in slots]
-    problems, values = [], {}
-    if strict and unexpected:
-        problems.append(f"Unexpected key(s) in state_dict: {_quoted(unexpected)}.")
-    if strict and missing:
-        problems.append(f"Missing key(s) in state_dict: {_quoted(missing)}.")
+    state, slots, extras = OrderedDict(state), {}, {}
+    keys, problems = IncompatibleKeys([], []), []
+    modules = list(_walk(module))
+    for prefix, part in modules:
+        for hook, in hooks.of(part, "load_state_dict_pre"):
+            hook(part, state, prefix, {}, strict, keys.missing_keys, keys.unexpected_keys, problems)
+        slots.update((prefix + name, (table, name)) for table, name in _tensors(part))
+        if _has(part, "set_extra_state") or _has(part, "get_extra_state"):
+            extras[prefix + EXTRA] = part
+    keys.missing_keys.extend(key for key in [*slots, *extras] if key not in state)
+    keys.unexpected_keys.extend(key for key in state if key not in slots and key not in extras)
+    values = _values(state, slots, problems)
+    after = [(part, hook) for _, part in reversed(modules) for hook, in hooks.of(part, "load_state_dict_post")]
+    if not after:
+        problems = _key_problems(keys, strict) + problems
+    _raise(module, problems)
+    before = {}
+    if after and strict and any(keys):          # an error may still come: keep what it must bring back
+        before = {key: table[name] if assign else table[name].clone() for key, (table, name) in slots.items() if key in values}
+    _write(values, slots, assign)
+    for key, part in extras.items():
+        if key in state:
+            part.set_extra_state(state[key])
+    for part, hook in after:
+        hook(part, keys)
+    problems = _key_problems(keys, strict)
+    if problems:
+        _write(before, slots, assign)
+    _raise(module, problems)
+    return keys
+
+
+def _values(state, slots, problems):
+    """{key: Tensor} of what is to be written; what cannot be is added to the problems."""
+    values = {}
     for key, (table, name) in slots.items():
         if key not in state:
             continue
@@ -67,8 +116,10 @@ def load_state_dict(module, state, strict, assign):
             problems.append(f"size mismatch for {key}: the state_dict has shape {tuple(value.shape)}, "
                             f"the module has shape {tuple(table[name].shape)}.")
         values[key] = value
-    if problems:
-        raise RuntimeError(f"Error(s) in loading state_dict for {type(module).__name__}:\n\t" + "\n\t".join(problems))
+    return values
+
+
+def _write(values, slots, assign):
     with cg.no_grad():
         for key, value in values.items():
             table, name = slots[key]
@@ -79,7 +130,16 @@ def load_state_dict(module, state, strict, assign):
                 table[name] = value if own else Parameter(value, table[name].requires_grad)
             else:
                 table[name] = value
-    return IncompatibleKeys(missing, unexpected)
+
+
+def _key_problems(keys, strict):
+    named = (("Unexpected", keys.unexpected_keys), ("Missing", keys.missing_keys))
+    return [f"{what} key(s) in state_dict: {_quoted(found)}." for what, found in named if strict and found]
+
+
+def _raise(module, problems):
+    if problems:
+        raise RuntimeError(f"Error(s) in loading state_dict for {type(module).__name__}:\n\t" + "\n\t".join(problems))
 
 
 def _quoted(keys):

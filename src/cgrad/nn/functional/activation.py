@@ -10,8 +10,9 @@ from cgrad.ops.elementwise import logsigmoid, sigmoid
 from cgrad.ops.elementwise import tanh
 
 __all__ = [
-    "celu", "elu", "gelu", "glu", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "leaky_relu", "log_softmax", "logsigmoid", "mish", "prelu",
-    "relu", "relu6", "rrelu", "selu", "sigmoid", "silu", "softmax", "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink", "threshold",
+    "celu", "celu_", "elu", "elu_", "gelu", "glu", "gumbel_softmax", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "hardtanh_", "leaky_relu",
+    "leaky_relu_", "log_softmax", "logsigmoid", "mish", "prelu", "relu", "relu6", "relu_", "rrelu", "rrelu_", "selu", "selu_", "sigmoid", "silu",
+    "softmax", "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink", "threshold", "threshold_",
 ]
 
 
@@ -298,3 +299,87 @@ def log_softmax(input, dim=None, dtype=None):
     tensor([    0., -1000.])
     """
     return cg.log_softmax(input, dim, dtype)
+
+
+def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
+    """A sample from a categorical distribution that gradients pass through.
+
+    Parameters
+    ----------
+    logits : Tensor
+        Logarithms of probabilities, up to a constant.
+    tau : float, default 1
+        The temperature: the smaller, the nearer the sample is to one-hot.
+    hard : bool, default False
+        Give a one-hot sample, with the gradient of the soft one (straight through).
+    eps : float
+        Has no effect; there for PyTorch's signature.
+    dim : int, default -1
+        The axis of the categories.
+
+    Raises
+    ------
+    ValueError
+        If `tau` is not positive.
+
+    Notes
+    -----
+    ``softmax((logits + g) / tau)`` with g = -log(e), e exponentially distributed; Jang et al. and Maddison et al., 2017.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.nn.functional.gumbel_softmax(cg.tensor([[-100.0, 100.0]]), hard=True)
+    tensor([[0., 1.]])
+    """
+    if not tau > 0:
+        raise ValueError(f"gumbel_softmax: tau must be positive, got {tau}")
+    with cg.no_grad():
+        uniform = cg.rand(*logits.shape, dtype=logits.dtype)              # in [0, 1), so 1 - uniform is never 0
+        noise = -cg.log(cg.maximum(-cg.log1p(-uniform), cg.finfo(logits.dtype).smallest_normal))
+    soft = cg.softmax((logits + noise) / tau, dim)
+    if not hard:
+        return soft
+    chosen = soft.argmax(axis=dim, keepdims=True)
+    one_hot = cg.zeros_like(soft.detach()).scatter(dim, chosen, 1.0)
+    return one_hot - soft.detach() + soft
+
+
+def relu_(input):
+    """`relu` written into its input, which is returned."""
+    return relu(input, inplace=True)
+
+
+def selu_(input):
+    """`selu` written into its input, which is returned."""
+    return selu(input, inplace=True)
+
+
+def elu_(input, alpha=1.0):
+    """`elu` written into its input, which is returned."""
+    return elu(input, alpha, inplace=True)
+
+
+def celu_(input, alpha=1.0):
+    """`celu` written into its input, which is returned."""
+    return celu(input, alpha, inplace=True)
+
+
+def leaky_relu_(input, negative_slope=0.01):
+    """`leaky_relu` written into its input, which is returned."""
+    return leaky_relu(input, negative_slope, inplace=True)
+
+
+def hardtanh_(input, min_val=-1.0, max_val=1.0):
+    """`hardtanh` written into its input, which is returned."""
+    return hardtanh(input, min_val, max_val, inplace=True)
+
+
+def threshold_(input, threshold, value):
+    """`threshold` written into its input, which is returned."""
+    return _in_place(cg.threshold, input, threshold, value)
+
+
+def rrelu_(input, lower=1 / 8, upper=1 / 3, training=False):
+    """`rrelu` written into its input, which is returned."""
+    return rrelu(input, lower, upper, training, inplace=True)
