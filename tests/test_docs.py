@@ -18,7 +18,7 @@ MODULES = ["autograd", "func", "nn", "nn.functional", "nn.init", "nn.utils", "op
 
 def public(owner):
     """(name, object) of what a module offers, or a class defines."""
-    for name in getattr(owner, "__all__", None) or [n for n in vars(owner) if not n.startswith("_")]:
+    for name in getattr(owner, "__all__", None) or [n for n in dir(owner) if not n.startswith("_")]:
         value = getattr(owner, name)
         if not isinstance(value, types.ModuleType):
             yield name, value

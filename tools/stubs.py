@@ -136,6 +136,7 @@ REEXPORTS = {   # names of the top level that are defined, with their types, els
     "cgrad": ["autograd", "data", "fft", "func", "linalg", "memory", "nn", "optim", "random", "special"],
     "cgrad.autograd.mode": ["enable_grad", "no_grad", "set_grad_enabled"],
     "cgrad.core.dtype": ["DType as dtype"],
+    "cgrad.files": ["load", "save"],
     "cgrad.core.tensor": ["Tensor"],
     "cgrad.ops.namespace": ["NamespaceInfo as __array_namespace_info__"],
     "cgrad.ops.op": ["Op"],
@@ -144,7 +145,7 @@ REEXPORTS = {   # names of the top level that are defined, with their types, els
 MODULES = [cg.linalg, cg.fft, cg.special]      # modules of functions whose stubs are written here
 FURTHER = {"where": ("condition: _ArrayLike", "tuple[Tensor, ...]")}        # another signature of a function, and what it then returns
 BINARY = ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", "rshift"]
-HIDDEN = {"kernels", "core", "ops", "config", "tree", "printing"}     # modules that hold public names but are none
+HIDDEN = {"kernels", "core", "ops", "config", "tree", "printing", "files"}     # modules that hold public names but are none
 
 missing = []
 overloaded = []        # dotted names with two signatures, which mypy.stubtest cannot compare with the one at run time

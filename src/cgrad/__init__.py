@@ -1,7 +1,7 @@
 """cgrad: define-by-run automatic differentiation for the CPU.
 
 The public names, by topic: dtypes; Tensor and the operations on it (from the table in cgrad.ops; `linalg`, `fft`, `special`); derivatives (`autograd`, `func`,
-`checkpoint`, `Op`, `op`); networks (`nn`, `optim`, `data`); the process (`memory`, threads, `show_config`).
+`checkpoint`, `Op`, `op`); networks (`nn`, `optim`, `data`); files (`save`, `load`); the process (`memory`, threads, `show_config`).
 """
 
 from math import e, inf, nan, pi
@@ -34,14 +34,17 @@ newaxis = None
 __array_api_version__ = "2024.12"
 
 _LAZY = ("nn", "optim", "data", "fft", "special")
+_LAZY_FUNCTIONS = {"load": "cgrad.files", "save": "cgrad.files"}
 
 
 def __getattr__(name):
+    import importlib
     if name in _LAZY:
-        import importlib
         return importlib.import_module("cgrad." + name)
+    if name in _LAZY_FUNCTIONS:
+        return getattr(importlib.import_module(_LAZY_FUNCTIONS[name]), name)
     raise AttributeError(f"module 'cgrad' has no attribute {name!r}")
 
 
 def __dir__():
-    return sorted([n for n in globals() if not n.startswith("_")] + list(_LAZY))
+    return sorted([n for n in globals() if not n.startswith("_")] + [*_LAZY, *_LAZY_FUNCTIONS])

@@ -10,6 +10,7 @@ from cgrad import autograd as autograd, data as data, fft as fft, func as func, 
 from cgrad.autograd.mode import enable_grad as enable_grad, no_grad as no_grad, set_grad_enabled as set_grad_enabled
 from cgrad.core.dtype import DType as dtype
 from cgrad.core.tensor import Tensor as Tensor
+from cgrad.files import load as load, save as save
 from cgrad.ops.namespace import NamespaceInfo as __array_namespace_info__
 from cgrad.ops.op import Op as Op
 from cgrad.ops.random import Generator as Generator
