@@ -1,5 +1,8 @@
 """What holds for every test: no global state may leak out of it, and Hypothesis has two speeds."""
 import os
+import subprocess
+import sys
+import textwrap
 import threading
 
 import pytest
@@ -37,3 +40,13 @@ def no_global_state_leaks():
         restore(before)
         changed = ", ".join(f"{name}: {before[name]} -> {after[name]}" for name in before if before[name] != after[name])
         pytest.fail(f"the test leaks global state ({changed})")
+
+
+@pytest.fixture
+def run_python():
+    """Run code in an interpreter of its own, for what may crash, hang or needs a fresh process; returns what it prints."""
+    def run(code, timeout=300):
+        out = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=timeout)
+        assert out.returncode == 0, f"exit {out.returncode}\n{out.stdout[-1000:]}\n{out.stderr[-3000:]}"
+        return out.stdout
+    return run

@@ -241,6 +241,73 @@ def test_a_hook_that_returns_something_else_is_an_error():
     assert x.grad is None
 
 
+def test_a_gradient_is_retained_for_what_the_tensor_is_now():
+    x = leaf([1.0, 2.0])
+    y = x * 2.0
+    y.retain_grad()
+    z = y * 5.0
+    y *= 3.0
+    assert y.retains_grad
+    (y * y).sum().backward(retain_graph=True)
+    assert y.grad.tolist() == [12.0, 24.0]            # not in what it was before, whose slope is three times that
+    z.sum().backward()
+    assert y.grad.tolist() == [12.0, 24.0]
+    y = x * 2.0
+    view = y[:1]
+    y *= leaf(3.0)
+    view.retain_grad()
+    (view * 4.0).sum().backward()
+    assert view.grad.tolist() == [4.0]
+
+
+def test_retained_gradients_are_left_alone_by_grad_and_by_errors():
+    class failing(cg.Op):
+        def forward(self, x):
+            return x * 2.0
+
+        def backward(self, grads):
+            raise KeyError("on purpose")
+
+    x = leaf([1.0, 2.0])
+    first = failing()(x)
+    y = x * 2.0
+    y.retain_grad()
+    with pytest.raises(KeyError):
+        (first + y).sum().backward()
+    assert y.grad is None
+    y = x * 2.0
+    y.retain_grad()
+    cg.autograd.grad(y.sum(), (x,))
+    assert y.grad is None
+
+
+def test_a_hook_does_not_decide_whether_a_graph_can_be_run_again():
+    x = leaf([1.0, 2.0])
+    y = x + 1.0                                      # keeps nothing, so there is nothing to free
+    y.register_hook(lambda g: None)
+    z = cg.concat([y, y, x])
+    z.sum().backward()
+    z.sum().backward()
+    assert x.grad.tolist() == [6.0, 6.0]
+
+
+@pytest.mark.parametrize(("shape", "dtype"), [((1,), "float64"), ((3000,), "float64"), ((3,), "float32"), ((1, 3), "float64")])
+def test_a_gradient_that_no_longer_fits_is_not_added_to(shape, dtype):
+    x, w = leaf(np.ones(3)), leaf(2.0)
+    (x * w).sum().backward()
+    kept = x.grad
+    x.data = cg.ones(shape, dtype=getattr(cg, dtype))
+    with pytest.raises(RuntimeError, match=r"cannot be added to the \.grad of shape \(3,\)"):
+        (x * w).sum().backward()
+    assert x.grad is kept and kept.tolist() == [2.0] * 3 and w.grad.item() == 3.0
+    x.grad = None
+    (x * w).sum().backward()
+    assert x.grad.shape == shape and x.grad.dtype == x.dtype
+    x.grad.data = cg.zeros(2, dtype=x.dtype)
+    with pytest.raises(RuntimeError, match="cannot be added"):
+        (x * w).sum().backward()
+
+
 # ------------------------------------------------------------------ depth, memory
 def test_a_million_nodes_run_and_are_freed():
     out = run("""

@@ -176,3 +176,70 @@ def test_a_mask_that_is_false_everywhere_changes_nothing():
     z[z > 0] = v                                     # a value that is tracked is recorded all the same
     z.sum().backward()
     assert v.grad.item() == 0.0
+
+
+@pytest.mark.parametrize("change", [lambda y: y.logical_not_(), lambda y: y.logical_or_(y), lambda y: y.copy_(cg.ones(2, dtype=cg.bool))],
+                         ids=["logical_not_", "logical_or_", "copy_ of bools"])
+@pytest.mark.parametrize("part", [lambda y: y, lambda y: y.T[:1]], ids=["whole", "view"])
+def test_what_has_no_slope_cuts_off_what_was_there(change, part):
+    x = leaf([[1.0, 2.0], [3.0, 4.0]])
+    y = x * 3.0
+    change(part(y))
+    want = np.array([[1.0, 2.0], [3.0, 4.0]])
+    part(want)[...] = 0
+    (y * cg.tensor([[1.0, 2.0], [3.0, 4.0]], dtype=cg.float64)).sum().backward()
+    np.testing.assert_array_equal(x.grad.numpy(), 3 * want)
+
+
+def test_what_has_no_slope_in_forward_mode_and_in_a_batch():
+    def f(x):
+        y = x * 3.0
+        y.logical_not_()
+        return y + x
+
+    x = cg.tensor([1.0, 2.0], dtype=cg.float64)
+    assert cg.func.jvp(f, (x,), (cg.ones_like(x),))[1].tolist() == [1.0, 1.0]
+    assert cg.func.vmap(cg.func.grad(f))(x).tolist() == [1.0, 1.0]
+    assert cg.func.vmap(lambda x: cg.func.jvp(f, (x,), (cg.ones_like(x),))[1])(x).tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("view", [lambda x: x[1:], lambda x: x.reshape(3, 1), lambda x: x.T], ids=["slice", "reshape", "T"])
+def test_a_view_made_outside_the_graph_does_not_make_its_leaf_a_result(view):
+    w = leaf(2.0)
+    x = leaf([1.0, 2.0, 3.0])
+    with cg.no_grad():
+        seen = view(x)
+    plain = cg.zeros(3, dtype=cg.float64)
+    before = view(plain)
+    plain.requires_grad_()
+    for base, v in ((x, seen), (plain, before)):
+        was = base.tolist()
+        for write in (lambda v: v.mul_(w), lambda v: v.__setitem__(0, w), lambda v: v.copy_(w)):
+            with pytest.raises(RuntimeError, match="view of a leaf tensor that requires grad"):
+                write(v)
+        assert base.is_leaf and base.tolist() == was and base._version == 0
+
+
+@pytest.mark.parametrize("name", ["lerp", "addcmul", "addcdiv"])
+def test_an_argument_may_be_the_tensor_that_is_written(name):
+    got, want = [], []
+    for inplace in (True, False):
+        x, w = leaf([1.0, 2.0]), leaf([3.0, 4.0])
+        y = x * 1.0
+        for args in (lambda y: (w, y), lambda y: (y, y), lambda y: (y[:], w)):
+            y = getattr(y, name + "_" * inplace)(*args(y))
+        if name != "lerp":
+            y = getattr(y, name + "_" * inplace)(w, y, value=3)
+        (y * w).sum().backward()
+        (got if inplace else want).extend([y.tolist(), x.grad.tolist(), w.grad.tolist()])
+    assert got == want
+
+
+def test_data_of_another_tensor_counts_as_a_change():
+    x, w = leaf([1.0, 2.0]), leaf([3.0, 4.0])
+    y = (x * w).sum()
+    with cg.no_grad():
+        x.add_(1.0)                                  # version 1; what comes has version 0, as x had when it was saved
+    x.data = cg.zeros(2, dtype=cg.float64)
+    with pytest.raises(RuntimeError, match="changed in place"):
+        y.backward()

@@ -16,11 +16,11 @@ from libc.string cimport memcpy
 
 from cgrad.core.batching cimport is_batch, level_of, wrap
 from cgrad.core.door cimport Door
-from cgrad.core.dtype cimport ITEMSIZE, KIND, KIND_FLOAT, dtype_object
+from cgrad.core.dtype cimport KIND, KIND_FLOAT, dtype_object
 from cgrad.core.element cimport store_item
-from cgrad.core.elementwise cimport ONES, SMALL, Py_REFCNT, compute, compute1, compute2, compute_over, is_spare
+from cgrad.core.elementwise cimport Py_REFCNT, compute, compute1, compute2, compute_over, is_spare
 from cgrad.core.hooks cimport hooked
-from cgrad.core.leaves cimport Leaves
+from cgrad.core.leaves cimport Leaves, add_into, fits_held, keep_gradient, set_addition
 from cgrad.core.primitive cimport (
     FROM_GRADIENT, FROM_OUT, FROM_ZERO, Primitive, Rule, call_rule, joint_rule,
 )
@@ -29,14 +29,14 @@ from cgrad.core.tape cimport (
     FREED, Node, Rest, free_node, is_tracked, node_edge, node_edge_output, node_shape, set_grad_mode, track,
 )
 from cgrad.core.tensor cimport (
-    CONTIGUOUS, LEVEL, REQUIRES_GRAD, Tensor, alias_tensor, cast_tensor, copy_into, copy_tensor, empty_tensor, launch,
-    refresh, same_shape, set_gradient, shape_text, shape_tuple, stale,
+    CONTIGUOUS, LEVEL, REQUIRES_GRAD, Tensor, alias_tensor, cast_tensor, empty_tensor, refresh, same_shape, shape_text, shape_tuple, stale,
 )
 from cgrad.kernels.reduce cimport reduce_id, run_reduce
 from cgrad.kernels.table cimport MAX_DIMS, computing_dtype
 
 cdef extern from "Python.h":
     size_t PY_VECTORCALL_ARGUMENTS_OFFSET
+    int PyErr_CheckSignals() except -1
     object PyObject_Vectorcall(object function, PyObject** args, size_t nargsf, PyObject* names)
 
 cdef object add_function = None          # the ops layer's add, cast and sum_to, for derivatives of derivatives
@@ -61,6 +61,7 @@ def set_engine_functions(add, cast, sum_to):
     cast_function = cast
     sum_to_function = sum_to
     add_primitive = add.primitive
+    set_addition(add)
 
 
 cdef struct Entry:
@@ -139,7 +140,7 @@ cdef class Run:
         """Where the node is queued, or -1."""
         if node.run == <void*>self:
             return node.entry
-        if node.run != NULL and self.shared is not None:
+        if self.shared is not None:          # whoever held the node first may have passed it on since
             return self.shared.get(node, -1)
         return -1
 
@@ -235,29 +236,9 @@ cdef class Run:
         if self.create_graph or (x.flags | g.flags) & LEVEL:
             return add_function(x, g)
         if alone and g.flags & CONTIGUOUS and is_spare(x) and add_primitive.loops[x.dtype_id] != NULL:
-            add_into(x, g)
+            add_into(x, g, True)
             return x
         return compute2(add_primitive, x, g)
-
-
-cdef int add_into(Tensor x, Tensor g) except -1:
-    cdef char* data[3]
-    cdef int itemsize[3]
-    cdef const Py_ssize_t* strides[3]
-    cdef Py_ssize_t one = 1
-    if add_primitive.loops[x.dtype_id] == NULL:      # float16 and bfloat16 are added in float32
-        copy_into(x, compute2(add_primitive, x, g))
-        return 0
-    data[0] = data[1] = x.data
-    data[2] = g.data
-    itemsize[0] = itemsize[1] = itemsize[2] = ITEMSIZE[x.dtype_id]
-    strides[0] = strides[1] = strides[2] = &one
-    if x.count <= SMALL:
-        add_primitive.loops[x.dtype_id](data, ONES, x.count)
-    else:
-        launch(add_primitive.loops[x.dtype_id], 3, data, itemsize, 1, &x.count, strides, add_primitive.weight, x.count)
-    x.storage.version += 1
-    return 0
 
 
 # ---------------------------------------------------------------------- shapes of gradients
@@ -377,6 +358,11 @@ cdef Tensor connect(Node node, Tensor saved, int output):
     return x
 
 
+cdef int freed(Node node) except -1:
+    raise RuntimeError(f"backward: the graph through {node!r} was freed by another backward; call that one with retain_graph=True "
+                       "(or compute the result anew)")
+
+
 cdef inline int check_version(Node node, object value, int i, unsigned int version) except -1:
     if value is not None and isinstance(value, Tensor) and (<Tensor>value).storage.version != version:
         overwritten(node, <Tensor>value, i, version)
@@ -394,19 +380,19 @@ cdef int run_node(Run run, Node node, object g, bint spare) except -1:
     cdef int n_options
     cdef Py_ssize_t references
     cdef object out, edge, value, needs = None
+    cdef object saved0 = node.saved0, saved1 = node.saved1      # held here: another thread's backward may free the node meanwhile
     if node.state == FREED:
-        raise RuntimeError(f"backward: the graph through {node!r} was freed by an earlier backward; call the first one with retain_graph=True "
-                           "(or compute the result anew)")
+        freed(node)
     if not isinstance(node.primitive, Primitive):
         run_custom(run, node, g)
         return 0
     p = <Primitive>node.primitive
-    check_version(node, node.saved0, 0, node.version0)
-    check_version(node, node.saved1, 1, node.version1)
-    few[0] = <PyObject*>node.saved0
-    few[1] = <PyObject*>node.saved1
+    check_version(node, saved0, 0, node.version0)
+    check_version(node, saved1, 1, node.version1)
+    few[0] = <PyObject*>saved0
+    few[1] = <PyObject*>saved1
     if n > 2:
-        many = [node.saved0, node.saved1, *node.rest.saved]
+        many = [saved0, saved1, *node.rest.saved]
         for i in range(2, n):
             check_version(node, many[i], i, node.rest.versions[i - 2])
         inputs = list_items(<PyObject*>many)
@@ -421,6 +407,8 @@ cdef int run_node(Run run, Node node, object g, bint spare) except -1:
             edge = node_edge(node, i)
             if edge is not None and values[i] is not None:
                 run.deliver(edge, node_edge_output(node, i), fit(run, node, i, values[i], edge, node_edge_output(node, i)))
+        if node.state == FREED:
+            freed(node)
         return 0
     references = Py_REFCNT(<PyObject*>g)
     last = n - 1
@@ -443,6 +431,8 @@ cdef int run_node(Run run, Node node, object g, bint spare) except -1:
             if value is None:
                 continue
         run.deliver(edge, node_edge_output(node, i), <Tensor>fit(run, node, i, value, edge, node_edge_output(node, i)))
+    if node.state == FREED:                  # by another thread, perhaps before all edges were read
+        freed(node)
     return 0
 
 
@@ -524,7 +514,7 @@ cdef int run_custom(Run run, Node node, object g) except -1:
 
 
 cdef object watch(Run run, Node node, object g):
-    """Hooks on a node's results, then the gradients that were asked to be kept."""
+    """Hooks on a node's results; then the gradients that were asked to be kept wait with those of the leaves."""
     cdef Rest rest = node.rest
     cdef Tensor x
     for output, hook in list(rest.hooks or ()):
@@ -536,36 +526,15 @@ cdef object watch(Run run, Node node, object g):
             g = value
         else:
             g[output] = value
-    for output, reference in rest.watchers or ():
+    for output, reference in (rest.watchers or ()) if run.wanted is None else ():
         tensor = reference()
         if tensor is None:
             continue
         x = <Tensor>tensor
         value = g if node.n_outputs == 1 else g[output]
-        if value is not None:
-            keep_gradient(run, x, <Tensor>value, False)
+        if value is not None and x.node is node and not stale(x):          # else written in place since: that has a node of its own
+            run.leaves.append(x, value)
     return g
-
-
-cdef int keep_gradient(Run run, Tensor x, Tensor g, bint take) except -1:
-    """Add g to x.grad.  `take`: nobody else holds g, so its memory may be taken over."""
-    cdef Tensor held
-    if x.gradient is None:
-        if run.create_graph:
-            set_gradient(x, g)
-        elif take and is_spare(g) and not g.flags & REQUIRES_GRAD:
-            x.gradient = g
-        else:
-            x.gradient = copy_tensor(g)
-        return 0
-    held = <Tensor>x.gradient
-    if run.create_graph or held.flags & REQUIRES_GRAD:
-        set_gradient(x, add_function(held, g))
-    elif held.flags & g.flags & CONTIGUOUS and not held.storage.readonly:
-        add_into(held, g)           # in place, so that whoever holds x.grad sees the sum
-    else:
-        x.gradient = compute2(add_primitive, held, g)
-    return 0
 
 
 # ---------------------------------------------------------------------- a whole backward
@@ -613,7 +582,11 @@ cdef int execute(Run run) except -1:
     cdef Node node
     cdef object g
     cdef bint keep_on
+    cdef unsigned int steps = 0
     while run.count > 0:
+        steps += 1
+        if not steps & 7:
+            PyErr_CheckSignals()          # fused rules never come to Python, which would look for Ctrl-C
         entry = run.pop()
         node = <Node>entry.node
         g = <object>entry.gradient
@@ -644,7 +617,15 @@ cdef int execute(Run run) except -1:
 
 cdef inline bint saves_something(Node node) noexcept:
     return node.saved0 is not None or node.saved1 is not None or node.saved_out is not None or not isinstance(node.primitive, Primitive) \
-        or node.rest is not None
+        or node.rest is not None and saves_rest(node)
+
+
+cdef bint saves_rest(Node node) noexcept:
+    if node.rest.saved is not None:
+        for value in node.rest.saved:
+            if value is not None:
+                return True
+    return False
 
 
 cdef Tensor seed(Tensor y, object g, int i):
@@ -769,13 +750,16 @@ cdef object leaf_gradient(Run run, Tensor x):
 
 
 cdef int flush(Run run) except -1:
-    """Everything went well: write the gradients of the leaves."""
+    """Everything went well: write the gradients of the leaves (and of results that retain theirs)."""
     cdef Py_ssize_t i
     cdef PyObject* g
     for i in range(run.leaves.count):
         if (<Tensor>run.leaves.items[i].tensor).extra is not None:
             leaf_gradient(run, <Tensor>run.leaves.items[i].tensor)
     for i in range(run.leaves.count):
+        if (<Tensor>run.leaves.items[i].tensor).gradient is not None:
+            fits_held(<Tensor>run.leaves.items[i].tensor, <Tensor>run.leaves.items[i].gradient)
+    for i in range(run.leaves.count):
         g = run.leaves.items[i].gradient
-        keep_gradient(run, <Tensor>run.leaves.items[i].tensor, <Tensor>g, Py_REFCNT(g) == 1)
+        keep_gradient(<Tensor>run.leaves.items[i].tensor, <Tensor>g, run.create_graph, Py_REFCNT(g) == 1)
     return 0

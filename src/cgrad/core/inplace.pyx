@@ -23,19 +23,24 @@ from cgrad.core.apply import OPERATOR_SYMBOLS
 
 cdef object casting = None         # the recorded cast
 cdef object broadcasting = None
+cdef object replacing = None       # the recorded copy into a tensor
+cdef object cloning = None
 cdef object write_view = None      # a recorded write through a view
 
 
 cdef int check_inplace(str name, Tensor x, unsigned int flags) except -1:
     writable(x, name)
     if x.flags & REQUIRES_GRAD and grad_enabled() and (x.node is None or x.base is not None and x.base.node is None and x.base.flags & REQUIRES_GRAD):
-        what = "a leaf tensor that requires grad" if x.node is None else "a view of a leaf tensor that requires grad"
-        raise RuntimeError(f"{name}: {what} cannot be changed in place while operations are recorded; "
-                           "change it under cgrad.no_grad(), or work on x.clone()")
+        tracked_leaf(name, "a leaf tensor that requires grad" if x.node is None else "a view of a leaf tensor that requires grad")
     if may_overlap_itself(x):
         raise RuntimeError(f"{name}: the tensor has several elements in one place (shape {shape_text(x.rank, x.dims)}, strides "
                            f"{shape_text(x.rank, x.dims + x.rank)}), so it cannot be changed in place; take x.clone() first")
     return 0
+
+
+cdef int tracked_leaf(str name, str what) except -1:
+    raise RuntimeError(f"{name}: {what} cannot be changed in place while operations are recorded; "
+                       "change it under cgrad.no_grad(), or work on x.clone()")
 
 
 cdef int check_result(str name, Tensor x, Tensor out) except -1:
@@ -98,9 +103,13 @@ cdef object write_through(Tensor x, Tensor out):
     """Write a recorded result into x; if x is a view, its base learns of it."""
     if out.dtype_id != x.dtype_id:
         out = casting(out, dtype_object(x.dtype_id))
+    if x.flags & ~out.flags & (REQUIRES_GRAD | DUAL) and (x.flags & DUAL or grad_enabled()):
+        out = replacing(x, out)          # what has no slope cuts off what x was
     if (x.flags | out.flags) & BATCHED:
         return write_batch(x, out)
     if out.node is not None:
+        if x.base is not None and x.base.node is None and x.base.flags & REQUIRES_GRAD:
+            tracked_leaf(out.node.primitive.name, "a view of a leaf tensor that requires grad")
         keep_overwritten(out.node, x)
     if x.base is not None and out.node is not None:
         return write_view(x, out)
@@ -179,9 +188,11 @@ cdef Tensor place_of(Tensor kept, Tensor like):
     return kept
 
 
-def set_inplace_helpers(cast, view_writer, broadcast):
-    """Tell how a recorded cast and broadcast are made and how a recorded write through a view reaches its base."""
-    global casting, write_view, broadcasting
+def set_inplace_helpers(cast, view_writer, broadcast, replace, clone):
+    """Tell how a recorded cast, broadcast and copy are made and how a recorded write through a view reaches its base."""
+    global casting, write_view, broadcasting, replacing, cloning
+    replacing = replace
+    cloning = clone
     broadcasting = broadcast
     casting = cast
     write_view = view_writer
@@ -203,23 +214,28 @@ cdef object inplace_operation(int which, object x, object y):
         return NotImplemented
     if p is not None:
         return apply_inplace(p, x, y)
-    return by_function(OPERATOR_SYMBOLS[which], operator_function(which), x, (y,))
+    return by_function(OPERATOR_SYMBOLS[which], operator_function(which), x, (y,), {})
 
 
-cdef object by_function(str name, object function, Tensor x, tuple args):
+cdef object by_function(str name, object function, Tensor x, tuple args, dict kwargs):
     cdef Tensor out
     check_inplace(name, x, x.flags)
-    out = function(x, *args)
+    out = function(x, *[apart(y, x) for y in args], **{key: apart(y, x) for key, y in kwargs.items()})
     check_result(name, x, out)
     return write_through(x, out)
 
 
-def inplace(function, Tensor x, *args):
+cdef object apart(object y, Tensor x):
+    """An argument in memory of its own: rules may keep it, and x is about to be overwritten."""
+    return cloning(y) if isinstance(y, Tensor) and (<Tensor>y).storage is x.storage else y
+
+
+def inplace(function, Tensor x, *args, **kwargs):
     """Apply an operation in place: ``x.exp_()`` is ``inplace(exp, x)``."""
     primitive = getattr(function, "primitive", None)
-    if len(args) == 1 and primitive is not None and (<Primitive>primitive).elementwise:
+    if len(args) == 1 and not kwargs and primitive is not None and (<Primitive>primitive).elementwise:
         return apply_inplace(<Primitive>primitive, x, args[0])
-    return by_function(getattr(function, "__name__", "operation"), function, x, args)
+    return by_function(getattr(function, "__name__", "operation"), function, x, args, kwargs)
 
 
 set_inplace_operator(inplace_operation)

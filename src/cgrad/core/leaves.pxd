@@ -1,5 +1,7 @@
-"""Leaves: the gradients that one backward has gathered for leaf tensors."""
+"""Leaves: the gradients that one backward has gathered for leaf tensors, and how they get into `.grad`."""
 from cpython.object cimport PyObject
+
+from cgrad.core.tensor cimport Tensor
 
 cdef enum:
     FEW = 8                      # items that sit in the object
@@ -23,3 +25,8 @@ cdef class Leaves:
     cdef Py_ssize_t find(self, PyObject* tensor) noexcept          # index of its item, or -1
     cdef int append(self, object tensor, object gradient) except -1
     cdef int replace(self, Py_ssize_t i, object gradient) except -1
+
+cdef int set_addition(object add) except -1                                   # tell the recorded addition
+cdef int fits_held(Tensor x, Tensor g) except -1                              # raises if g cannot be added to x.grad
+cdef int keep_gradient(Tensor x, Tensor g, bint create_graph, bint take) except -1
+cdef int add_into(Tensor x, Tensor g, bint release) except -1

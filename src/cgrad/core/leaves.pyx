@@ -1,4 +1,4 @@
-"""Leaves: the gradients that one backward has gathered for leaf tensors.
+"""Leaves: the gradients that one backward has gathered for leaf tensors, and how they get into `.grad`.
 
 A table by address that remembers the order of arrival.  A dict would call Tensor's ``__hash__`` for every gradient that reaches a
 leaf, which is half of the cost of a backward step on small tensors.  Needs the GIL.  Next: engine.pyx, whose Run owns one.
@@ -9,6 +9,14 @@ from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport uintptr_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy
+
+from cgrad.core.dtype cimport ITEMSIZE, dtype_object
+from cgrad.core.elementwise cimport ONES, SMALL, compute2, is_spare
+from cgrad.core.primitive cimport Primitive
+from cgrad.core.tensor cimport (
+    CONTIGUOUS, REQUIRES_GRAD, Tensor, copy_into, copy_tensor, launch, same_shape, set_gradient, shape_text,
+)
+from cgrad.kernels.iterate cimport run_elementwise
 
 
 @cython.final
@@ -76,3 +84,73 @@ cdef class Leaves:
         self.items[i].gradient = <PyObject*>gradient
         Py_DECREF(<object>old)
         return 0
+
+
+# ---------------------------------------------------------------------- x.grad
+cdef object add_function = None          # the recorded addition, for derivatives of derivatives
+cdef Primitive add_primitive = None
+
+
+cdef int set_addition(object add) except -1:
+    global add_function, add_primitive
+    add_function = add
+    add_primitive = add.primitive
+    return 0
+
+
+cdef int fits_held(Tensor x, Tensor g) except -1:
+    """x.grad may have got another layout than x through `data`."""
+    cdef Tensor held = <Tensor>x.gradient
+    if held.dtype_id != g.dtype_id or not same_shape(held, g):
+        raise RuntimeError(f"backward: a gradient of shape {shape_text(g.rank, g.dims)} and dtype {dtype_object(g.dtype_id).name} cannot be added to "
+                           f"the .grad of shape {shape_text(held.rank, held.dims)} and dtype {dtype_object(held.dtype_id).name} that is there; "
+                           "set it to None first")
+    return 0
+
+
+cdef int keep_gradient(Tensor x, Tensor g, bint create_graph, bint take) except -1:
+    """Add g to x.grad.  `take`: nobody else holds g, so its memory may be taken over.
+
+    Other threads may do the same to x.  An addition in place keeps the GIL; what lets go of it looks whether x.grad is still what it was.
+    """
+    cdef Tensor held, total
+    cdef unsigned int version
+    while True:
+        held = <Tensor>x.gradient
+        version = 0 if held is None else held.storage.version
+        if held is None:
+            total = g if create_graph or take and is_spare(g) and not g.flags & REQUIRES_GRAD else copy_tensor(g)
+        elif create_graph or held.flags & REQUIRES_GRAD:
+            total = add_function(held, g)
+        elif held.flags & g.flags & CONTIGUOUS and not held.storage.readonly and add_primitive.loops[held.dtype_id] != NULL:
+            add_into(held, g, False)          # in place, so that whoever holds x.grad sees the sum
+            return 0
+        else:
+            total = compute2(add_primitive, held, g)
+        if x.gradient is not held or held is not None and held.storage.version != version:
+            continue
+        if held is None or held.flags & REQUIRES_GRAD or create_graph or not held.flags & CONTIGUOUS or held.storage.readonly:
+            set_gradient(x, total)
+        else:
+            copy_into(held, total)
+        return 0
+
+
+cdef int add_into(Tensor x, Tensor g, bint release) except -1:
+    """x += g; `release`: without the GIL if it takes long."""
+    cdef char* data[3]
+    cdef int itemsize[3]
+    cdef const Py_ssize_t* strides[3]
+    cdef Py_ssize_t one = 1
+    data[0] = data[1] = x.data
+    data[2] = g.data
+    itemsize[0] = itemsize[1] = itemsize[2] = ITEMSIZE[x.dtype_id]
+    strides[0] = strides[1] = strides[2] = &one
+    if x.count <= SMALL:
+        add_primitive.loops[x.dtype_id](data, ONES, x.count)
+    elif not release:
+        run_elementwise(add_primitive.loops[x.dtype_id], 3, data, itemsize, 1, &x.count, strides, add_primitive.weight)
+    else:
+        launch(add_primitive.loops[x.dtype_id], 3, data, itemsize, 1, &x.count, strides, add_primitive.weight, x.count)
+    x.storage.version += 1
+    return 0

@@ -11,7 +11,7 @@ from cgrad.core.dtype cimport KIND, KIND_FLOAT
 from cgrad.core.primitive cimport NONDIFF, Primitive, input_facts
 from cgrad.core.storage cimport LENT
 from cgrad.core.tape cimport (
-    FEW_INPUTS, Node, Rest, grad_enabled, inside_op, is_tracked, new_node, node_rest, set_node_shape, track,
+    FEW_INPUTS, Node, Rest, grad_enabled, inside_op, is_tracked, new_node, node_rest, set_node_shape, track, watch_gradient,
 )
 from cgrad.core.tensor cimport (
     DERIVED, REQUIRES_GRAD, TRACED, Tensor, VIEW, alias_tensor, become_view, copy_tensor, refresh, shape_tuple, stale,
@@ -340,6 +340,8 @@ cpdef take_history(Tensor x, Tensor out, bint written):
     x.output_number = out.output_number
     x.flags |= out.flags & REQUIRES_GRAD
     x.view_history = x.storage.history
+    if x.retains_grad:
+        watch_gradient(x.node, x.output_number, x)
 
 
 def forget_history(Tensor x):

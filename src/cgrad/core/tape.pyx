@@ -13,6 +13,8 @@ from cpython.object cimport PyObject, PyTypeObject
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
+import weakref
+
 from cgrad.core.pool cimport Pool, give, init_pool, set_dealloc, take, set_pool_limit
 
 cdef extern from *:
@@ -305,6 +307,14 @@ cdef Rest node_rest(Node node):
     if node.rest is None:
         node.rest = Rest.__new__(Rest)
     return node.rest
+
+
+cdef int watch_gradient(Node node, int output, object tensor) except -1:
+    cdef Rest rest = node_rest(node)
+    if rest.watchers is None:
+        rest.watchers = []
+    rest.watchers.append((output, weakref.ref(tensor)))
+    return 0
 
 
 cdef void free_node(Node node) noexcept:

@@ -12,13 +12,11 @@ from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
-import weakref
-
 from cgrad.core.dtype cimport ITEMSIZE, KIND, KIND_FLOAT, dtype_object
 from cgrad.core.element cimport item_of, no_leaf, no_single_number, store_item
 from cgrad.core.pool cimport Pool, give, init_pool, set_dealloc, take, set_pool_limit
 from cgrad.core.storage cimport Storage, new_storage
-from cgrad.core.tape cimport Rest, node_rest, set_grad_mode, strict_rule, track, track_graph, untrack
+from cgrad.core.tape cimport set_grad_mode, strict_rule, track, track_graph, untrack, watch_gradient
 from cgrad.kernels.iterate cimport run_cast, run_elementwise
 from cgrad.kernels.table cimport BFLOAT16, MAX_DIMS, loop_t
 
@@ -394,16 +392,14 @@ cdef class Tensor:
         >>> y.grad
         tensor(3.)
         """
-        cdef Rest rest
         no_leaf(self.flags & BATCHED, "retain_grad")
+        if stale(self):
+            refresh(self)
         if not self.flags & REQUIRES_GRAD:
             raise RuntimeError("retain_grad: the tensor does not require grad, so none will reach it; was it made under no_grad or detached?")
         if self.node is None or self.retains_grad:
             return
-        rest = node_rest(self.node)
-        if rest.watchers is None:
-            rest.watchers = []
-        rest.watchers.append((self.output_number, weakref.ref(self)))
+        watch_gradient(self.node, self.output_number, self)
         set_extra(self, "retains", True)
 
     def detach(self):
@@ -813,8 +809,8 @@ cdef int take_data(Tensor x, Tensor source) except -1:
         raise RuntimeError(f"data: a tensor that requires grad must stay floating-point, got {dtype_object(source.dtype_id).name}")
     if x is source:
         return 0
-    if source.storage is not x.storage and source.storage.version == x.storage.version:
-        source.storage.version += 1      # or a graph that saved x would take the new values for the old ones
+    if source.storage is not x.storage and source.storage.version <= x.storage.version:
+        source.storage.version = x.storage.version + 1      # or a graph that saved x would take the new values for the old ones
     if x.dims != x.inline_dims:
         free(x.dims)
         x.dims = x.inline_dims

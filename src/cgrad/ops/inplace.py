@@ -126,9 +126,7 @@ def detach_(x):
 
 def _inplace(function, name):
     def method(x, *args, **kwargs):
-        if kwargs:
-            return core.inplace(lambda x: function(x, *args, **kwargs), x)
-        return core.inplace(function, x, *args)
+        return core.inplace(function, x, *args, **kwargs)
     method.__name__ = method.__qualname__ = name
     method.__wrapped__ = function        # its signature is theirs
     method.__doc__ = f"`{function.__name__}` written into the tensor itself, which is returned.  Gradient: that of `{function.__name__}`."

@@ -28,7 +28,7 @@ forward_mode.set_forward_functions(SimpleNamespace(
     permute=shape._permute, positive=casting._clone))
 batching.set_batch_functions(SimpleNamespace(broadcast_to=shape.broadcast_to, reshape=shape._reshape, stack=joining._stack, unstack=joining._unstack))
 arguments.set_tensor_maker(creation.asarray)
-core.inplace.set_inplace_helpers(casting._cast, strided.write_view, shape.broadcast_to)
+core.inplace.set_inplace_helpers(casting._cast, strided.write_view, shape.broadcast_to, inplace._replace, casting._clone)
 core.apply.set_cast(casting._cast)
 tensor.set_item_access(indexing.getitem, indexing.setitem, core.forward.index.Rows)
 tensor.set_printer(printing.text)
