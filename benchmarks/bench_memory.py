@@ -50,6 +50,31 @@ class Peak:
     track_step.unit = "x"
 
 
+class Checkpoints:
+    """Peak of a step through 50 layers with checkpoints, in shares of the peak without; parameters and gradients count in both."""
+    params = [["sequential", "budget"]]
+    param_names = ["how"]
+
+    def track_peak(self, how):
+        nn = cg.nn
+        model = nn.Sequential(*[module for _ in range(50) for module in (nn.Linear(64, 64), nn.Tanh())])
+        x = cg.tensor(np.ones((2000, 64), "float32"))
+        whole = self.peak(model, model, x)
+        if how == "sequential":
+            return self.peak(model, lambda x: cg.checkpoint_sequential(model, 8, x), x) / whole
+        return self.peak(model, cg.checkpoint_budget(model, whole // 5), x) / whole
+
+    def peak(self, model, forward, x):
+        for _ in range(2):
+            model.zero_grad()
+            cg.memory.reset_peak()
+            forward(x).sum().backward()
+        model.zero_grad()
+        return cg.memory.stats()["peak_bytes"]
+
+    track_peak.unit = "of the peak"
+
+
 class Convolution:
     """What a convolution and its gradients hold at their peak beside operands and results: partial sums of the weight's gradient."""
 

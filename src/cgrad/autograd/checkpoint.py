@@ -10,7 +10,7 @@ from cgrad.core.tensor import Tensor
 from cgrad.ops.random import get_rng_state, set_rng_state
 from cgrad.tree import flatten, unflatten
 
-__all__ = ["checkpoint"]
+__all__ = ["checkpoint", "checkpoint_sequential"]
 
 
 def checkpoint(function, *args, use_reentrant=None, preserve_rng_state=True, **kwargs):
@@ -74,6 +74,67 @@ def checkpoint(function, *args, use_reentrant=None, preserve_rng_state=True, **k
     for k, y in zip(call.tracked, recorded):
         results[k] = y
     return unflatten(out_shape, results)
+
+
+def checkpoint_sequential(functions, segments, input, use_reentrant=None, preserve_rng_state=True):
+    """Call functions one after the other, in segments whose intermediate results are computed again in backward, but for the last.
+
+    Parameters
+    ----------
+    functions : nn.Sequential or sequence of callables
+        Each is called with the result of the one before.
+    segments : int
+        Number of segments, of as equal length as can be.
+    input
+        What the first function takes: a tensor, or a tree of tensors.
+    use_reentrant, preserve_rng_state
+        As in `checkpoint`.
+
+    Returns
+    -------
+    What the last function returns.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer functions than segments, or no segment.
+
+    Notes
+    -----
+    About as many segments as the square root of the number of functions need the least memory.
+
+    See Also
+    --------
+    checkpoint_budget : Chooses the segments by what they cost, for a number of bytes.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> x = cg.tensor([0.0, 1.0], requires_grad=True)
+    >>> y = cg.checkpoint_sequential([cg.sin, cg.exp, cg.sin, cg.exp], 2, x)
+    >>> y.sum().backward()
+    >>> x.grad
+    tensor([ 1.2534, -1.7751])
+    """
+    functions = list(functions)
+    n = len(functions)
+    if isinstance(segments, bool) or not isinstance(segments, int) or not 1 <= segments <= max(n, 1):
+        raise ValueError(f"checkpoint_sequential: {n} functions cannot be cut into {segments!r} segments; give a number from 1 to {max(n, 1)}")
+    stops = [n * (k + 1) // segments for k in range(segments)]
+    start = 0
+    for stop in stops[:-1]:
+        input = checkpoint(chain(functions[start:stop]), input, use_reentrant=use_reentrant, preserve_rng_state=preserve_rng_state)
+        start = stop
+    return chain(functions[start:])(input)
+
+
+def chain(functions):
+    """The functions as one."""
+    def composed(x):
+        for f in functions:
+            x = f(x)
+        return x
+    return composed
 
 
 class _Recomputation:

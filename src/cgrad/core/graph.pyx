@@ -47,3 +47,8 @@ def sources(results, known, unsigned long long since=0, bint first=False):
             if edge is not None:
                 stack.append(edge)
     return leaves, older
+
+
+def share_memory(Tensor x, Tensor y):
+    """Whether two tensors lie in one block of memory."""
+    return x.storage is y.storage

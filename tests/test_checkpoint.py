@@ -1,0 +1,241 @@
+"""checkpoint_sequential, checkpoint_budget, and what the tape lets go of while backward runs."""
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+import cgrad as cg
+from cgrad.autograd import budget
+from cgrad.autograd.budget import _Piece
+
+nn = cg.nn
+
+
+def live():
+    return cg.memory.stats()["live_bytes"]
+
+
+def leaf(values):
+    return cg.tensor(values, dtype=cg.float64, requires_grad=True)
+
+
+def network(depth=8, width=16, dropout=0.0):
+    cg.manual_seed(0)
+    layers = ([nn.Linear(width, width), nn.Tanh()] + [nn.Dropout(dropout)] * (dropout > 0) for _ in range(depth))
+    return nn.Sequential(*itertools.chain(*layers))
+
+
+def gradients(net, f, x):
+    cg.manual_seed(1)
+    out = f(x)
+    out.square().sum().backward()
+    found = [out.detach().numpy()] + [p.grad.numpy() for p in net.parameters()]
+    net.zero_grad()
+    return found
+
+
+# ------------------------------------------------------------------ the tape itself
+def test_what_is_saved_is_freed_as_soon_as_its_last_reader_has_run():
+    """In a chain of n squares backward holds ever less: seen from hooks on the way."""
+    seen, n, size = [], 20, 10_000
+    x = cg.ones(size, requires_grad=True)
+    y, before = x * 1.0, live()
+    for _ in range(n):
+        y = y.square()
+        y.register_hook(lambda g: seen.append(live() - before))
+    y.sum().backward()
+    steps = -np.diff(seen)
+    assert len(seen) == n
+    assert seen[0] >= (n - 1) * 4 * size
+    assert (steps[1:-1] >= 4 * size).all(), steps            # one block with each node
+
+
+def test_a_value_with_two_readers_stays_for_the_second():
+    x = cg.ones(10_000, requires_grad=True)
+    before, seen = live(), []
+    y = x.exp()                             # read by its own rule and by that of sin
+    z = y.sin()
+    y.register_hook(lambda g: seen.append(live() - before))
+    del y
+    z.sum().backward()
+    del z
+    assert seen[0] >= 80_000                # exp's result and a gradient
+    x.grad = None
+    assert live() == before
+
+
+# ------------------------------------------------------------------ checkpoint_sequential
+@pytest.mark.parametrize("segments", [1, 2, 3, 8, 24])
+def test_segments_change_no_bit(segments):
+    net, x = network(dropout=0.2), cg.randn(5, 16)
+    for got, want in zip(gradients(net, lambda x: cg.checkpoint_sequential(net, segments, x), x), gradients(net, net, x)):
+        np.testing.assert_array_equal(got, want)
+
+
+def test_every_segment_but_the_last_is_computed_twice():
+    calls = []
+
+    def step(k):
+        def f(x):
+            calls.append(k)
+            return x.sin()
+        return f
+
+    x = leaf([0.5])
+    cg.checkpoint_sequential([step(k) for k in range(5)], 2, x).backward()
+    assert calls[:5] == [0, 1, 2, 3, 4] and set(calls[5:]) <= {0, 1}
+    y = 0.5
+    want = 1.0
+    for _ in range(5):
+        want, y = want * math.cos(y), math.sin(y)
+    assert x.grad.item() == pytest.approx(want, rel=1e-14)
+
+
+def test_segments_that_cannot_be():
+    for segments in (0, 3, -1, 1.0, True, None):
+        with pytest.raises(ValueError, match="2 functions cannot be cut"):
+            cg.checkpoint_sequential([cg.sin, cg.exp], segments, leaf([1.0]))
+    x = leaf([1.0])
+    assert cg.checkpoint_sequential([], 1, x) is x
+
+
+def test_segments_to_second_order_and_in_forward_mode():
+    f = lambda x: cg.checkpoint_sequential([cg.sin, cg.exp, cg.tanh, cg.sin], 2, x)
+    assert cg.autograd.gradcheck(f, (leaf([0.3, -0.7]),), check_forward_ad=True)
+    assert cg.autograd.gradgradcheck(f, (leaf([0.3, -0.7]),))
+
+
+# ------------------------------------------------------------------ checkpoint_budget
+def kept_by(f, x):
+    before = live()
+    graph = f(x).grad_fn
+    return live() - before, graph
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.5])
+def test_the_tape_stays_within_the_budget(dropout):
+    net, x = network(depth=12, width=32, dropout=dropout), cg.randn(64, 32)
+    whole = kept_by(net, x)[0]
+    want = gradients(net, net, x)
+    for share in (1.0, 0.8, 0.6, 0.5):
+        f = cg.checkpoint_budget(net, int(share * whole))
+        gradients(net, f, x)
+        assert kept_by(f, x)[0] <= share * whole, f.plan
+        assert any(recomputed for *_, recomputed in f.plan) == (share < 1)
+        for got, expected in zip(gradients(net, f, x), want):
+            np.testing.assert_array_equal(got, expected)
+
+
+def test_a_budget_that_cannot_be_met_says_what_could():
+    net, x = network(depth=9, width=32), cg.randn(64, 32)
+    with pytest.raises(ValueError, match=r"needs at least (\d+)") as caught:
+        cg.checkpoint_budget(net, 100)(x)
+    least = int(str(caught.value).split("at least ")[1].split()[0])
+    assert kept_by(cg.checkpoint_budget(net, least), x)[0] <= least
+    with pytest.raises(ValueError, match="needs at least"):
+        cg.checkpoint_budget(net, least - 1)(x)
+
+
+def test_a_budget_counts_what_own_operations_keep():
+    class keeps_much(cg.Op):
+        def forward(self, x):
+            self.x, self.more = x, cg.ones(10_000)
+            return x.sin()
+
+        def backward(self, g):
+            return g * self.x.cos()
+
+    x = cg.ones(64, requires_grad=True)
+    with pytest.raises(ValueError, match="at least 4"):
+        cg.checkpoint_budget([cg.exp, lambda x: keeps_much()(x), cg.exp], 1000)(x)
+
+
+def test_a_plan_for_each_shape_and_mode():
+    net = network(depth=6, width=16, dropout=0.5)
+    f = cg.checkpoint_budget(net, 24_000)
+    f(cg.randn(8, 16))
+    assert f.plan == ((0, 18, False),)
+    f(cg.randn(64, 16))
+    assert len(f.plan) > 1
+    net.eval()
+    f(cg.randn(8, 16))
+    with cg.no_grad():
+        f(cg.randn(8, 16))
+    assert len(f.plans) == 3
+
+
+def test_a_budget_for_views_trees_and_single_functions():
+    x = cg.randn(64, 32, requires_grad=True)
+    f = cg.checkpoint_budget([cg.tanh, nn.Flatten(0), lambda y: (y, y.sin()), lambda pair: pair[0] * pair[1]], 24_576)
+    want = cg.autograd.grad((x.tanh() * x.tanh().sin()).sum(), x)[0]
+    np.testing.assert_allclose(cg.autograd.grad(f(x).sum(), x)[0].numpy(), want.numpy(), rtol=1e-5)
+    assert cg.checkpoint_budget(cg.exp, 10_000)(x).requires_grad
+    assert cg.checkpoint_budget([cg.exp], 0)(cg.ones(3)).tolist() == pytest.approx([math.e] * 3)
+
+
+@pytest.mark.parametrize("nbytes", [-1, 1.5, None, True, "1 MB"])
+def test_budgets_that_are_none(nbytes):
+    with pytest.raises(ValueError, match="number of bytes"):
+        cg.checkpoint_budget([cg.exp], nbytes)
+
+
+def test_what_cannot_be_called_is_refused():
+    with pytest.raises(TypeError, match="function 1 is not callable, but of type int"):
+        cg.checkpoint_budget([cg.exp, 3], 100)
+
+
+def cheapest_of_all(pieces, limit):
+    """Every plan tried, with sets of blocks: the least seconds within the limit, or None."""
+    n, best = len(pieces), None
+    blocks = {}                             # name: bytes
+    places = [("place", 0)]                 # the block of each place in the chain
+    for i, p in enumerate(pieces):
+        blocks[places[i]] = p.size
+        places.append(places[i] if p.same else ("place", i + 1))
+        blocks[i] = p.keeps
+    blocks.setdefault(places[n], pieces[-1].keeps_output)
+
+    def total(names):
+        return sum(blocks[name] for name in names)
+
+    def kept(i):
+        return {i} | ({places[i]} if pieces[i].keeps_input else set()) | ({places[i + 1]} if pieces[i].keeps_output else set())
+
+    for cuts in itertools.product([False, True], repeat=n - 1):
+        stops = [i + 1 for i, cut in enumerate(cuts) if cut] + [n]
+        for again in itertools.product([False, True], repeat=len(stops)):
+            held, seconds, start, most = set(), 0.0, 0, 0
+            for stop, recomputed in zip(stops, again):
+                inside = set().union(*(kept(i) for i in range(start, stop)))
+                if recomputed:
+                    held = held | {places[start]}
+                    most = max(most, total(held | inside))
+                    seconds += sum(p.seconds for p in pieces[start:stop])
+                else:
+                    held = held | inside
+                    most = max(most, total(held))
+                start = stop
+            if most <= limit and (best is None or seconds < best):
+                best = seconds
+    return best
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_no_plan_is_cheaper(seed):
+    rng = np.random.default_rng(seed)
+    pieces, size = [], 0
+    for _ in range(6):
+        same = bool(rng.random() < 0.15)
+        out = size if same else int(rng.integers(1, 9))
+        pieces.append(_Piece(size, size * int(rng.random() < 0.5), 0 if same else out * int(rng.random() < 0.5),
+                             int(rng.integers(0, 5)), same, float(rng.integers(1, 50))))
+        size = out
+    for limit in range(0, 60, 3):
+        want = cheapest_of_all(pieces, limit)
+        plan = budget._cheapest(pieces, limit)
+        assert (plan is None) == (want is None)
+        if plan is not None:
+            assert sum(p.seconds for start, stop, again in plan if again for p in pieces[start:stop]) == want
+    least = budget._least(pieces)
+    assert cheapest_of_all(pieces, least) is not None and cheapest_of_all(pieces, least - 1) is None
