@@ -1,12 +1,12 @@
 """detect_anomaly: stop where the first NaN or infinity appears, and say which line of the user's code made it."""
 from __future__ import annotations
 
-import linecache
 import sys
 import threading
 from pathlib import Path
 
 from cgrad.core import batching, watchers
+from cgrad.core.overwritten import line_text
 from cgrad.core.tape import swap_grad_enabled
 from cgrad.core.tensor import Tensor
 from cgrad.ops import PUBLIC
@@ -192,6 +192,4 @@ def users_line():
 def _where(node):
     if node.source is None:
         return " Where it was recorded is not known: run the forward pass inside detect_anomaly, too."
-    file, line, function = node.source
-    code = linecache.getline(file, line).strip()
-    return f" It was recorded in {file}, line {line}, in {function}{f': {code}' if code else ''}"
+    return f" It was recorded in {line_text(node.source)}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 from cgrad.core import random_count
 from cgrad.core.forward_mode import fresh, gradients, highest_level
 from cgrad.core.graph import sources
-from cgrad.core.record import record_custom
+from cgrad.core.record import keep_version, record_custom
 from cgrad.core.tape import is_grad_enabled, latest_sequence, swap_grad_enabled
 from cgrad.core.tensor import Tensor
 from cgrad.ops.random import get_rng_state, set_rng_state
@@ -144,7 +144,7 @@ class _Recomputation:
 
     def __init__(self, function, leaves, shape, random_state):
         self.function, self.leaves, self.shape, self.random_state = function, leaves, shape, random_state
-        self.versions = {i: x._version for i, x in enumerate(leaves) if isinstance(x, Tensor)}
+        self.versions = {i: keep_version(x) for i, x in enumerate(leaves) if isinstance(x, Tensor)}
 
     def run(self, connected):
         """Call the function on tensors of its own; returns them by place, and the result.
@@ -168,8 +168,8 @@ class _Recomputation:
         """The gradients of the inputs; called by the engine."""
         for i, version in self.versions.items():
             if self.leaves[i]._version != version:
-                raise RuntimeError(f"checkpoint: a tensor of shape {tuple(self.leaves[i].shape)} among the arguments has been changed in place since "
-                                   "the call, so it cannot be repeated; change a copy instead (x.clone())")
+                from cgrad.core.overwritten import overwritten
+                raise overwritten("checkpoint", self.leaves[i], "an argument, with which the call would be repeated", version, node.source)
         mode = swap_grad_enabled(True)
         state = None
         try:

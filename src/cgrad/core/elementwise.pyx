@@ -12,6 +12,7 @@ from cgrad.core.dtype cimport (
 )
 from cgrad.core.primitive cimport BOOLEAN, MAX_INPUTS, Primitive, SAME
 from cgrad.core.element cimport store_item
+from cgrad.core.storage cimport written
 from cgrad.core.tensor cimport (
     CONTIGUOUS, Tensor, cast_tensor, empty_like, empty_tensor, launch, same_shape, scalar_tensor, shape_text,
 )
@@ -269,7 +270,7 @@ cdef bint compute_over(Primitive p, PyObject** inputs, int n, Tensor out) except
             itemsize[i] = ITEMSIZE[dtype]
             strides[i] = &steps[i]
         launch(p.loops[dtype], n + 1, data, itemsize, 1, &out.count, strides, p.weight, out.count)
-    out.storage.version += 1
+    written(out.storage, p.name)
     return True
 
 

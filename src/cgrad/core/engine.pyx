@@ -324,10 +324,19 @@ cdef object fit(Run run, Node node, int i, object value, object edge, int output
 
 # ---------------------------------------------------------------------- one node
 cdef int overwritten(Node node, Tensor x, int i, unsigned int version) except -1:
-    which = "its result" if i < 0 else f"input {i}"
-    raise RuntimeError(f"{node.primitive.name}: a tensor of shape {shape_text(x.rank, x.dims)} that was saved for backward ({which}) has since been "
-                       f"changed in place (version {x.storage.version}, saved at version {version}); change a copy instead (x.clone()), "
-                       "or do it before the value is used")
+    from cgrad.core.overwritten import overwritten as error
+    names = node.primitive.input_names
+    which = "its result" if i < 0 else f"input {i}, {names[i]}" if i < len(names) else f"input {i}"
+    raise error(node.primitive.name, x, which, version, node.source)
+
+
+cdef int overwritten_result(Node node) except -1:
+    """One of several saved results was changed; their versions were summed."""
+    cdef tuple results = tuple([x for x in node.saved_out if isinstance(x, Tensor)])
+    changes = versions(results) - node.version_out
+    for x in results:
+        if (<Tensor>x).storage.version >= changes:
+            overwritten(node, <Tensor>x, -1, (<Tensor>x).storage.version - changes)
 
 
 cdef object unpack_out(Run run, Node node):
@@ -337,7 +346,7 @@ cdef object unpack_out(Run run, Node node):
         return None
     if isinstance(node.saved_out, tuple):
         if versions(<tuple>node.saved_out) != node.version_out:
-            overwritten(node, <Tensor>node.saved_out[0], -1, node.version_out)
+            overwritten_result(node)
         if not run.create_graph:
             return node.saved_out
         return tuple([connect(node, <Tensor>value, k) if isinstance(value, Tensor) else value for k, value in enumerate(node.saved_out)])

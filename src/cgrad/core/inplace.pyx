@@ -13,6 +13,7 @@ from cgrad.core.elementwise cimport ONES, as_tensor, compute, is_number
 from cgrad.core.primitive cimport BOOLEAN, Primitive
 from cgrad.core.record cimport take_history
 from cgrad.core.forward.plan cimport may_overlap_itself
+from cgrad.core.storage cimport written
 from cgrad.core.tape cimport Node, grad_enabled
 from cgrad.core.tensor cimport (
     BATCHED, CONTIGUOUS, DUAL, REQUIRES_GRAD, SLOW, Tensor, copy_into, copy_tensor, launch, refresh, same_shape,
@@ -62,7 +63,7 @@ cdef int run_inplace(Primitive p, Tensor x, Tensor y) except -1:
     itemsize[0] = itemsize[1] = itemsize[2] = ITEMSIZE[x.dtype_id]
     strides[0] = strides[1] = strides[2] = ONES
     launch(p.loops[x.dtype_id], 3, data, itemsize, 1, &x.count, strides, p.weight, x.count)
-    x.storage.version += 1
+    written(x.storage, p.name)
     return 0
 
 
@@ -86,7 +87,7 @@ cdef object apply_inplace(Primitive p, Tensor x, object other):
     if flags & SLOW or flags & REQUIRES_GRAD and grad_enabled():
         out = apply2(p, x, other)
         check_result(p.name, x, out)
-        return write_through(x, out)
+        return write_through(x, out, p.name)
     inputs[0] = <PyObject*>x
     inputs[1] = <PyObject*>other
     if y is not None and y.dtype_id == x.dtype_id and p.result != BOOLEAN and p.loops[x.dtype_id] != NULL and same_shape(x, y) \
@@ -95,28 +96,28 @@ cdef object apply_inplace(Primitive p, Tensor x, object other):
         return x
     out = compute(p, inputs, 2)
     check_result(p.name, x, out)
-    copy_into(x, out)
+    copy_into(x, out, p.name)
     return x
 
 
-cdef object write_through(Tensor x, Tensor out):
+cdef object write_through(Tensor x, Tensor out, str name):
     """Write a recorded result into x; if x is a view, its base learns of it."""
     if out.dtype_id != x.dtype_id:
         out = casting(out, dtype_object(x.dtype_id))
     if x.flags & ~out.flags & (REQUIRES_GRAD | DUAL) and (x.flags & DUAL or grad_enabled()):
         out = replacing(x, out)          # what has no slope cuts off what x was
     if (x.flags | out.flags) & BATCHED:
-        return write_batch(x, out)
+        return write_batch(x, out, name)
     if out.node is not None:
         if x.base is not None and x.base.node is None and x.base.flags & REQUIRES_GRAD:
             tracked_leaf(out.node.primitive.name, "a view of a leaf tensor that requires grad")
         keep_overwritten(out.node, x)
     if x.base is not None and out.node is not None:
-        return write_view(x, out)
-    return rebase(x, out)
+        return write_view(x, out, name)
+    return rebase(x, out, name)
 
 
-cdef object write_batch(Tensor x, Tensor out):
+cdef object write_batch(Tensor x, Tensor out, str name):
     """Write a result inside vmap: into the values of all examples."""
     cdef int level = level_of(x)
     cdef Tensor values, target
@@ -128,7 +129,7 @@ cdef object write_batch(Tensor x, Tensor out):
         elif target is None and level == level_of(out):
             target = x.extra["dual"][1]
         if target is not None:
-            write_through(target, out.extra["dual"][1])
+            write_through(target, out.extra["dual"][1], name)
             set_extra(x, "memory", target)
             set_extra(x, "dual", out.extra["dual"])
             x.flags |= DUAL | (out.flags & REQUIRES_GRAD)
@@ -139,23 +140,23 @@ cdef object write_batch(Tensor x, Tensor out):
     values = x.extra["batch"][1]
     check_inplace("vmap", values, values.flags)
     if level_of(out) == level:
-        write_through(values, out.extra["batch"][1])
+        write_through(values, out.extra["batch"][1], name)
     else:
-        write_through(values, broadcasting(out, shape_tuple(values.rank, shape_of(values))))
+        write_through(values, broadcasting(out, shape_tuple(values.rank, shape_of(values))), name)
     x.node = values.node
     x.output_number = values.output_number
     x.flags |= values.flags & REQUIRES_GRAD
     return x
 
 
-cdef object rebase(Tensor x, Tensor out):
+cdef object rebase(Tensor x, Tensor out, str name):
     """Write `out` into `x`, with its history or tangent."""
     if out.flags & DUAL:
-        copy_into(x, out)
+        copy_into(x, out, name)
         set_extra(x, "dual", out.extra["dual"])
         x.flags |= DUAL | (out.flags & REQUIRES_GRAD)
         return x
-    copy_into(x, out)
+    copy_into(x, out, name)
     if out.node is not None:
         take_history(x, out, True)
     return x
@@ -203,9 +204,9 @@ def check_inplace_target(Tensor x, str name, *others):
     check_inplace(name, x, x.flags)
 
 
-def write_inplace(Tensor x, Tensor out):
-    """Write a result (recorded or not) of x's shape into x, with its history."""
-    return write_through(x, out)
+def write_inplace(Tensor x, Tensor out, str name):
+    """Write a result (recorded or not) of x's shape into x, with its history; `name` is the operation that does so."""
+    return write_through(x, out, name)
 
 
 cdef object inplace_operation(int which, object x, object y):
@@ -222,7 +223,7 @@ cdef object by_function(str name, object function, Tensor x, tuple args, dict kw
     check_inplace(name, x, x.flags)
     out = function(x, *[apart(y, x) for y in args], **{key: apart(y, x) for key, y in kwargs.items()})
     check_result(name, x, out)
-    return write_through(x, out)
+    return write_through(x, out, name)
 
 
 cdef object apart(object y, Tensor x):
@@ -230,12 +231,12 @@ cdef object apart(object y, Tensor x):
     return cloning(y) if isinstance(y, Tensor) and (<Tensor>y).storage is x.storage else y
 
 
-def inplace(function, Tensor x, *args, **kwargs):
-    """Apply an operation in place: ``x.exp_()`` is ``inplace(exp, x)``."""
+def inplace(str name, function, Tensor x, *args, **kwargs):
+    """Apply an operation in place: ``x.exp_()`` is ``inplace("exp_", exp, x)``."""
     primitive = getattr(function, "primitive", None)
     if len(args) == 1 and not kwargs and primitive is not None and (<Primitive>primitive).elementwise:
         return apply_inplace(<Primitive>primitive, x, args[0])
-    return by_function(getattr(function, "__name__", "operation"), function, x, args, kwargs)
+    return by_function(name, function, x, args, kwargs)
 
 
 set_inplace_operator(inplace_operation)

@@ -13,6 +13,7 @@ from libc.string cimport memcpy
 from cgrad.core.dtype cimport ITEMSIZE, dtype_object
 from cgrad.core.elementwise cimport ONES, SMALL, compute2, is_spare
 from cgrad.core.primitive cimport Primitive
+from cgrad.core.storage cimport written
 from cgrad.core.tensor cimport (
     CONTIGUOUS, REQUIRES_GRAD, Tensor, copy_into, copy_tensor, launch, same_shape, set_gradient, shape_text,
 )
@@ -152,5 +153,4 @@ cdef int add_into(Tensor x, Tensor g, bint release) except -1:
         run_elementwise(add_primitive.loops[x.dtype_id], 3, data, itemsize, 1, &x.count, strides, add_primitive.weight)
     else:
         launch(add_primitive.loops[x.dtype_id], 3, data, itemsize, 1, &x.count, strides, add_primitive.weight, x.count)
-    x.storage.version += 1
-    return 0
+    return written(x.storage, "backward, which adds to .grad,")

@@ -18,6 +18,11 @@ from cgrad.core.tensor cimport (
 )
 from cgrad.kernels.table cimport FLOAT64
 
+cdef extern from "Python.h":
+    ctypedef struct PyCodeObject:
+        pass
+    int PyCode_Addr2Line(PyCodeObject* code, int offset)
+
 cdef object watcher = None         # while anomalies are looked for: watcher(node, inputs, results)
 
 
@@ -68,6 +73,7 @@ cdef Node record(Primitive p, PyObject** inputs, int n, Tensor out, tuple option
         if named & p.saves_out:
             node.saved_out = alias_tensor(out)
             node.version_out = out.storage.version
+            out.storage.kept = True
         out.node = node
         out.flags |= REQUIRES_GRAD
         if is_tracked(node):
@@ -112,6 +118,7 @@ cdef inline int save_input(Node node, int i, object value) except -1:
         if (<Tensor>value).storage.source == LENT and not (<Tensor>value).flags & REQUIRES_GRAD:
             value = copy_tensor(<Tensor>value)
         version = (<Tensor>value).storage.version
+        (<Tensor>value).storage.kept = True
     if i == 0:
         node.saved0 = value
         node.version0 = version
@@ -223,6 +230,9 @@ cdef int attach_results(Primitive p, Node node, tuple results) except -1:
     if p.saves_out:
         node.saved_out = tuple([alias_tensor(<Tensor>value) if isinstance(value, Tensor) else value for value in results])
         node.version_out = versions(<tuple>node.saved_out)
+        for value in node.saved_out:
+            if isinstance(value, Tensor):
+                (<Tensor>value).storage.kept = True
     return 0
 
 
@@ -322,9 +332,27 @@ def kept_by(dict state, result):
     return versions, between
 
 
+def keep_version(Tensor x):
+    """The version of what x holds; the first write from now on is noted (`writer_of`)."""
+    x.storage.kept = True
+    return x.storage.version
+
+
+def writer_of(Tensor x):
+    """The first write after the tape last kept what x holds: the operation's name, (file, line, function) or None, and the version made.
+
+    The name is None if there was none.
+    """
+    if x.storage.writer == NULL:
+        return None, None, 0
+    name, code, offset = <tuple>x.storage.writer
+    source = None if code is None else (code.co_filename, PyCode_Addr2Line(<PyCodeObject*>code, offset), code.co_name)
+    return name, source, x.storage.noted_version
+
+
 cdef bint keep(Tensor x, tuple results, list versions) except -1:
     cdef bint marked = x.flags & DERIVED != 0
-    versions.append((x, x.storage.version))
+    versions.append((x, keep_version(x)))
     for y in results:
         if y is x:
             return False            # the engine puts results back to their place in the graph

@@ -10,11 +10,23 @@ All functions need the GIL, which is also what makes the cache safe.  Next: tens
 cimport cython
 from cpython.buffer cimport PyBUF_WRITABLE, PyBuffer_FillInfo
 from cpython.object cimport PyObject, PyTypeObject
-from cpython.ref cimport Py_DECREF, Py_INCREF
+from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF, Py_XINCREF
 from libc.stdint cimport uintptr_t
 from libc.stdlib cimport free, malloc
 
 from cgrad.core.pool cimport Pool, give, init_pool, set_dealloc, take, set_pool_limit
+
+from os import path
+
+from cgrad import core
+
+cdef extern from "Python.h":
+    ctypedef struct PyFrameObject:
+        pass
+    PyFrameObject* PyEval_GetFrame()
+    PyFrameObject* PyFrame_GetBack(PyFrameObject* frame)
+    PyObject* PyFrame_GetCode "(PyObject *)PyFrame_GetCode" (PyFrameObject* frame)      # a new reference
+    int PyFrame_GetLasti(PyFrameObject* frame)
 
 cdef extern from *:
     """
@@ -195,6 +207,9 @@ cdef void dealloc(PyObject* o) noexcept:
         give_block((<Storage>o).data, (<Storage>o).size_class)
     elif (<Storage>o).source >= BORROWED:
         Py_DECREF(<object>(<Storage>o).owner)
+    if (<Storage>o).writer != NULL:
+        Py_DECREF(<object>(<Storage>o).writer)
+        (<Storage>o).writer = NULL
     give(&pool, o)
 
 
@@ -208,6 +223,7 @@ cdef Storage new_storage(Py_ssize_t nbytes):
     storage.nbytes = nbytes
     storage.version = 0
     storage.history = 0
+    storage.kept = False
     storage.readonly = False
     if nbytes <= TINY_BYTES:
         storage.source = IN_OBJECT
@@ -228,11 +244,44 @@ cdef Storage borrow_storage(char* data, Py_ssize_t nbytes, object owner, bint re
     storage.nbytes = nbytes
     storage.version = 0
     storage.history = 0
+    storage.kept = False
     storage.readonly = readonly
     Py_INCREF(owner)
     storage.owner = <void*>owner
     storage.source = BORROWED
     return storage
+
+
+cdef str PACKAGE = path.dirname(core.__path__[0]) + path.sep
+
+
+cdef tuple writer_here(str name):
+    """The operation of that name as called by the innermost line of code outside cgrad."""
+    cdef PyFrameObject* frame = PyEval_GetFrame()
+    cdef PyFrameObject* back
+    cdef object code = None
+    cdef int offset = 0
+    Py_XINCREF(<PyObject*>frame)
+    while frame != NULL:
+        code = <object>PyFrame_GetCode(frame)
+        Py_DECREF(code)
+        offset = PyFrame_GetLasti(frame)
+        back = PyFrame_GetBack(frame)
+        Py_DECREF(<object>frame)
+        if not (<str>code.co_filename).startswith(PACKAGE):
+            Py_XDECREF(<PyObject*>back)
+            break
+        frame = back
+    return name, code, offset
+
+
+cdef void note_writer(Storage storage, tuple writer) noexcept:
+    cdef PyObject* old = storage.writer
+    storage.kept = False
+    storage.noted_version = storage.version + 1
+    Py_INCREF(writer)
+    storage.writer = <PyObject*>writer
+    Py_XDECREF(old)
 
 
 def memory_stats():

@@ -43,7 +43,7 @@ cdef Tensor alias_tensor(Tensor x)                                              
 cdef Tensor contiguous_tensor(Tensor x)                                            # x itself if it is C-contiguous, else a copy
 cdef Tensor cast_tensor(Tensor x, int dtype)                                       # x itself if it has the dtype, else a C-contiguous copy
 cdef Tensor copy_tensor(Tensor x)                                                  # always a C-contiguous copy
-cdef int copy_into(Tensor target, Tensor source) except -1                         # elementwise, source broadcast and cast; bumps target's version
+cdef int copy_into(Tensor target, Tensor source, str name=*) except -1             # elementwise, source broadcast and cast; bumps target's version
 cdef Tensor scalar_tensor(object value, int dtype)                                 # 0-d
 cdef str shape_text(int rank, const Py_ssize_t* shape)                             # "(2, 3)"
 cdef tuple shape_tuple(int rank, const Py_ssize_t* shape)

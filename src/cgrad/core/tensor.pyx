@@ -15,7 +15,7 @@ from libc.string cimport memcpy
 from cgrad.core.dtype cimport ITEMSIZE, KIND, KIND_FLOAT, dtype_object
 from cgrad.core.element cimport item_of, no_leaf, no_single_number, store_item
 from cgrad.core.pool cimport Pool, give, init_pool, set_dealloc, take, set_pool_limit
-from cgrad.core.storage cimport Storage, new_storage
+from cgrad.core.storage cimport Storage, new_storage, note_writer, writer_here, written
 from cgrad.core.tape cimport set_grad_mode, strict_rule, track, track_graph, untrack, watch_gradient
 from cgrad.kernels.iterate cimport run_cast, run_elementwise
 from cgrad.kernels.table cimport BFLOAT16, MAX_DIMS, loop_t
@@ -810,6 +810,7 @@ cdef int take_data(Tensor x, Tensor source) except -1:
     if x is source:
         return 0
     if source.storage is not x.storage and source.storage.version <= x.storage.version:
+        note_writer(source.storage, writer_here("assigning to .data"))
         source.storage.version = x.storage.version + 1      # or a graph that saved x would take the new values for the old ones
     if x.dims != x.inline_dims:
         free(x.dims)
@@ -947,7 +948,7 @@ cdef void fill_from(Tensor target, Tensor source, const Py_ssize_t* source_strid
         run_cast(source.dtype_id, target.dtype_id, data, target.rank, target.dims, strides)
 
 
-cdef int copy_into(Tensor target, Tensor source) except -1:
+cdef int copy_into(Tensor target, Tensor source, str name="copy_") except -1:
     cdef Py_ssize_t strides[MAX_DIMS]
     cdef int lead = target.rank - source.rank
     cdef int i
@@ -971,7 +972,7 @@ cdef int copy_into(Tensor target, Tensor source) except -1:
             if i >= lead and strides[i] != 0:
                 strides[i] = source.dims[source.rank + i - lead]
     fill_from(target, source, strides)
-    target.storage.version += 1
+    written(target.storage, name)
     return 0
 
 

@@ -132,7 +132,7 @@ def _counted(key, level, batched):
 
 def _setitem_batched(x, key, value):
     """``x[key] = value`` where the examples of a vmap have different index arrays."""
-    core.write_inplace(x, _index_put_batched(x, key if isinstance(key, tuple) else (key,), value))
+    core.write_inplace(x, _index_put_batched(x, key if isinstance(key, tuple) else (key,), value), "setitem")
 
 
 def _index_put_batched(x, key, value, accumulate=False):
@@ -1082,9 +1082,10 @@ def _check_places(name, indices, n):
 # ------------------------------------------------------------------------------------------------------------------ in place
 def in_place(function):
     """Make a function a method that writes its result into the tensor."""
-    def method(self, *args, **kwargs):
-        return core.inplace(function if not kwargs else lambda x, *a: function(x, *a, **kwargs), self, *args)
     name = function.__name__ + "_"
+
+    def method(self, *args, **kwargs):
+        return core.inplace(name, function, self, *args, **kwargs)
     method.__name__ = method.__qualname__ = name
     method.__wrapped__ = function        # its signature is theirs
     first = function.__doc__.strip().splitlines()[0]

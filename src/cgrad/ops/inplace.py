@@ -53,7 +53,7 @@ def copy_(x, source):
     source = as_tensor("copy_", source)
     core.check_inplace_target(x, "copy_", source)
     if _recording(x, source):
-        return core.write_inplace(x, _replace(x, source))
+        return core.write_inplace(x, _replace(x, source), "copy_")
     return forward.copy(x, source.detach())
 
 
@@ -85,7 +85,7 @@ def fill_(x, value):
         return copy_(x, value)
     core.check_inplace_target(x, "fill_")
     if _recording(x):
-        return copy_(x, as_tensor("fill_", value))
+        return core.write_inplace(x, _replace(x, as_tensor("fill_", value)), "fill_")
     return forward.fill(x, value)
 
 
@@ -126,7 +126,7 @@ def detach_(x):
 
 def _inplace(function, name):
     def method(x, *args, **kwargs):
-        return core.inplace(function, x, *args, **kwargs)
+        return core.inplace(name, function, x, *args, **kwargs)
     method.__name__ = method.__qualname__ = name
     method.__wrapped__ = function        # its signature is theirs
     method.__doc__ = f"`{function.__name__}` written into the tensor itself, which is returned.  Gradient: that of `{function.__name__}`."

@@ -155,8 +155,8 @@ class CustomCall:
         """The gradients of the inputs; called by the engine."""
         for x, version in self.versions:
             if x._version != version:
-                raise RuntimeError(f"{self.name}: a tensor of shape {x.shape} that the Op kept for backward has since been changed in place "
-                                   f"(version {x._version}, kept at version {version}); change a copy instead (x.clone())")
+                from cgrad.core.overwritten import overwritten
+                raise overwritten(self.name, x, "kept by the Op", version, node.source)
         op = self._connect(node) if create_graph else self.op
         op.needs_input_grad = tuple([isinstance(x, Tensor) and x.requires_grad for x in self.args])
         if not create_graph:

@@ -158,11 +158,11 @@ def unfold(x, axis, size, step):
     return _take(x, (x.shape, strides, shape, (*strides[:axis], strides[axis] * step, *strides[axis + 1:], strides[axis]), 0))
 
 
-def write_view(view, value):
+def write_view(view, value, name):
     """Write a recorded value through a view, and tell its base."""
     base, layout = forward.base_of(view), forward.layout_in_base(view)
     written = _put(base, value, layout)
-    forward.copy(view, value.detach())
+    forward.copy(view, value.detach(), name)
     record.take_history(base, written, True)
     refresh_view(view)
     return view

@@ -31,15 +31,15 @@ def contiguous(Tensor x):
     return contiguous_tensor(x)
 
 
-def copy(Tensor target, Tensor source):
-    """Write source, broadcast and cast, into target."""
-    copy_into(target, source)
+def copy(Tensor target, Tensor source, str name="copy_"):
+    """Write source, broadcast and cast, into target; `name` is the operation that does so."""
+    copy_into(target, source, name)
     return target
 
 
 def fill(Tensor target, value):
     """Write one Python number into every element of target."""
-    copy_into(target, scalar_tensor(value, target.dtype_id))
+    copy_into(target, scalar_tensor(value, target.dtype_id), "fill_")
     return target
 
 

@@ -11,6 +11,7 @@ from cgrad.core.forward.plan cimport (
     Plan, accumulate, basic_view, distinct, frozen_key, parse, plain_key, put, read, write, write_view, zeros)
 from cgrad.core.tape cimport grad_enabled, inside_op
 from cgrad.core.element cimport store_item
+from cgrad.core.storage cimport written
 from cgrad.core.tensor cimport REQUIRES_GRAD, SLOW, Tensor, alias_tensor, copy_tensor, empty_tensor, refresh, stale, view_tensor, writable
 from cgrad.kernels.index cimport ADD, SET
 from cgrad.kernels.table cimport BOOL, INT64
@@ -219,7 +220,7 @@ def setitem(Tensor x not None, object key, object value):
     if view.rank == 0 and (KIND[x.dtype_id] == KIND_FLOAT and (type(value) is float or type(value) is int)
                            or KIND[x.dtype_id] == KIND_INT and type(value) is int):
         store_checked(x.dtype_id, view.data, value)
-        x.storage.version += 1
+        written(x.storage, "setitem")
         return
     write_view(view, value_for(x, value), "setitem")
 
@@ -279,7 +280,7 @@ def set_entry(Tensor x not None, object key, object value):
     if not (v.flags & REQUIRES_GRAD or flags & SLOW) and writes_nothing(x, key, v):
         return
     if flags & SLOW or x.base is not None or not grad_enabled():
-        write_result(x, recorded_put(x, v, key))
+        write_result(x, recorded_put(x, v, key), "setitem")
         return
     # Written where it is, then given the new node: no copy of the whole tensor.
     out = recorded_write(x, v, key)

@@ -8,6 +8,7 @@ the GIL, which it lets go while long loops run.
 Next: kernels/optim.pyx.
 """
 from cgrad.core.dtype cimport dtype_object
+from cgrad.core.storage cimport note_writer, writer_here, written
 from cgrad.core.tensor cimport (
     CONTIGUOUS, Tensor, cast_tensor, contiguous_tensor, copy_into, empty_like, same_shape, shape_of, shape_text, writable,
 )
@@ -62,12 +63,17 @@ cdef Tensor work_on(Tensor p):
     return contiguous_tensor(cast_tensor(p, computing_dtype(p.dtype_id)))
 
 
-cdef inline int written(Tensor p, Tensor work) except -1:
-    """The parameter has its new values in `work`, which is itself or a copy."""
+cdef tuple finish(str op, Tensor p, Tensor work, tuple writer):
+    """The parameter has its new values in `work`, which is itself or a copy; returns who wrote, found once for all parameters."""
+    if p.storage.kept:
+        if writer is None:
+            writer = writer_here(op)
+        note_writer(p.storage, writer)
     if work is p:
-        p.storage.version += 1
-        return 0
-    return copy_into(p, work)
+        written(p.storage, op)
+    else:
+        copy_into(p, work, op)
+    return writer
 
 
 def sgd_step(list params not None, list grads not None, list buffers, double lr, double momentum, double dampening,
@@ -79,6 +85,7 @@ def sgd_step(list params not None, list grads not None, list buffers, double lr,
     """
     cdef Py_ssize_t i
     cdef Tensor p, g, buffer
+    cdef tuple writer = None
     cdef char* momentum_data
     cdef bint first
     check_lengths("sgd_step", (params, grads, buffers))
@@ -102,13 +109,13 @@ def sgd_step(list params not None, list grads not None, list buffers, double lr,
                 buffers[i] = empty_like(p, p.dtype_id)
             buffer = buffers[i]
             momentum_data = buffer.data
-            buffer.storage.version += 1
+            written(buffer.storage, "sgd_step")
         if p.count < LONG_LOOP:
             run_sgd(p.dtype_id, p.count, p.data, g.data, momentum_data, first, lr, momentum, dampening, nesterov, weight_decay, maximize)
         else:
             with nogil:
                 run_sgd(p.dtype_id, p.count, p.data, g.data, momentum_data, first, lr, momentum, dampening, nesterov, weight_decay, maximize)
-        written(params[i], p)
+        writer = finish("sgd_step", params[i], p, writer)
 
 
 def adam_step(list params not None, list grads not None, list exp_avgs not None, list exp_avg_sqs not None, list max_exp_avg_sqs,
@@ -119,6 +126,7 @@ def adam_step(list params not None, list grads not None, list exp_avgs not None,
     """
     cdef Py_ssize_t i
     cdef Tensor p, g, m, v, largest
+    cdef tuple writer = None
     cdef char* largest_data
     cdef double step
     check_lengths("adam_step", (params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, steps))
@@ -138,13 +146,13 @@ def adam_step(list params not None, list grads not None, list exp_avgs not None,
         g = gradient_for(p, grads[i])
         m = exp_avgs[i]
         v = exp_avg_sqs[i]
-        m.storage.version += 1
-        v.storage.version += 1
+        written(m.storage, "adam_step")
+        written(v.storage, "adam_step")
         largest_data = NULL
         if max_exp_avg_sqs is not None:
             largest = max_exp_avg_sqs[i]
             largest_data = largest.data
-            largest.storage.version += 1
+            written(largest.storage, "adam_step")
         step = steps[i]
         if p.count < LONG_LOOP:
             run_adam(p.dtype_id, p.count, p.data, g.data, m.data, v.data, largest_data, step, lr, beta1, beta2, eps, weight_decay,
@@ -153,4 +161,4 @@ def adam_step(list params not None, list grads not None, list exp_avgs not None,
             with nogil:
                 run_adam(p.dtype_id, p.count, p.data, g.data, m.data, v.data, largest_data, step, lr, beta1, beta2, eps, weight_decay,
                          decoupled, maximize)
-        written(params[i], p)
+        writer = finish("adam_step", params[i], p, writer)

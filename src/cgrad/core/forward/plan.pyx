@@ -9,7 +9,7 @@ from libc.stdint cimport int64_t
 from libc.string cimport memset
 
 from cgrad.core.dtype cimport ITEMSIZE, KIND, KIND_FLOAT, KIND_INT, dtype_object
-from cgrad.core.storage cimport Storage, new_storage
+from cgrad.core.storage cimport Storage, new_storage, written
 from cgrad.core.element cimport item_of
 from cgrad.core.forward.ordered cimport as_index
 from cgrad.core.tensor cimport (
@@ -514,7 +514,8 @@ cdef int write(Plan plan, Tensor value, str op) except -1:
     if plan.basic:
         return write_view(view_tensor(plan.x, plan.rank, plan.shape, plan.strides, plan.start), value, op)
     put(plan, value, SET, op)
-    plan.x.storage.version += plan.n_index != 0
+    if plan.n_index != 0:
+        written(plan.x.storage, op)
     return 0
 
 
@@ -525,7 +526,7 @@ cdef int write_view(Tensor view, Tensor value, str op) except -1:
                          f"shape {shape_text(view.rank, shape_of(view))}")
     if value.storage is not view.storage and overlap(view, value):
         value = copy_tensor(value)
-    return copy_into(view, value)
+    return copy_into(view, value, op)
 
 
 cdef int accumulate(Plan plan, Tensor value) except -1:
@@ -537,7 +538,7 @@ cdef int accumulate(Plan plan, Tensor value) except -1:
         copy_into(view, total)
         return 0
     put(plan, value, ADD, "scatter_add_into")
-    plan.x.storage.version += 1
+    written(plan.x.storage, "scatter_add_into")
     return 0
 
 

@@ -11,6 +11,7 @@ from libc.stdlib cimport free, malloc
 
 from cgrad.core.dtype cimport dtype_object
 from cgrad.core.element cimport item_of, store_item
+from cgrad.core.storage cimport written
 from cgrad.core.tensor cimport CONTIGUOUS, Tensor, cast_tensor, contiguous_tensor, copy_into, empty_tensor, shape_of
 from cgrad.kernels.table cimport FLOAT32, FLOAT64, INT64, computing_dtype
 
@@ -170,9 +171,9 @@ cdef class Stream:
 
     cdef int done(self, Tensor out, Tensor filled) except -1:
         if filled is not out:
-            copy_into(out, filled)
+            copy_into(out, filled, "random numbers")
         else:
-            out.storage.version += 1
+            written(out.storage, "random numbers")
         return 0
 
     def uniform(self, Tensor out not None, double low, double high):
