@@ -84,7 +84,7 @@ def out_argument(y):
     np.add(y.detach(), 1.0, out=y.detach())
 
 
-@pytest.mark.parametrize("write, name", [
+@pytest.mark.parametrize(("write", "name"), [
     (augmented, "add"), (underscore, "exp_"), (by_keyword, "clip_"), (setitem, "setitem"), (setitem_by_indices, "setitem"), (copied, "copy_"),
     (filled, "fill_"), (random_numbers, "random numbers"), (through_a_view, "multiply"), (through_views_of_views, "subtract"),
     (through_detach, "multiply"), (without_recording, "multiply"), (out_argument, "copy_"),
