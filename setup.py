@@ -21,6 +21,7 @@ SHARED = "cgrad._cyutility"     # Cython's own helpers, compiled once: each modu
 DEBUG = os.environ.get("CGRAD_DEBUG", "0") == "1"
 OPENMP_WANTED = os.environ.get("CGRAD_NO_OPENMP", "0") != "1"
 OPENMP_MODULES = ("parallel", "_buildinfo")
+X86 = platform.machine().lower() in ("x86_64", "amd64")
 # Neither in a loop over elements nor on the path of an eager operation: compiled for size, two fifths less.
 SELDOM = ("cgrad.core.batching", "cgrad.core.forward_mode", "cgrad.core.graph", "cgrad.core.hooks", "cgrad.core.primitive",
           "cgrad.kernels.blas", "cgrad.kernels.dispatch", "cgrad.kernels.doors")
@@ -69,6 +70,8 @@ def isa_of(module):
 def optimisation(module):
     if module in SELDOM:
         return "-Os"
+    if module == "cgrad.kernels._baseline" and X86:      # for the few processors without AVX2; half the size of -O3
+        return "-O2"
     return "-O3" if module.startswith("cgrad.kernels.") else "-O2"
 
 
@@ -129,8 +132,7 @@ class BuildExtensions(build_ext):
         if OPENMP_WANTED and openmp is None:
             self.warn("this compiler has no working OpenMP: cgrad is built to compute on one thread")
         slim = SLIM if not DEBUG and "-g" not in os.environ.get("CFLAGS", "").split() and self.compiles("int main(void) { return 0; }", [], SLIM) else []
-        x86 = platform.machine().lower() in ("x86_64", "amd64")
-        usable = [isa for isa in ISA if x86 and self.compiles(PROBE_ISA, ISA[isa])]
+        usable = [isa for isa in ISA if X86 and self.compiles(PROBE_ISA, ISA[isa])]
         self.extensions[:] = [e for e in self.extensions if isa_of(e.name) in (None, *usable)]
         for extension in self.extensions:
             extension.extra_compile_args += ISA.get(isa_of(extension.name), [])
@@ -150,7 +152,7 @@ class BuildExtensions(build_ext):
     def settings_changed(self):
         """Whether flags differ from those of the last build in this tree (file times do not show that)."""
         stamp = Path("build", "settings.json")
-        flags = [compile_flags(module) for module in (SHARED, SELDOM[0], "cgrad.kernels.")]
+        flags = [compile_flags(module) for module in (SHARED, SELDOM[0], "cgrad.kernels._baseline", "cgrad.kernels.")]
         now = json.dumps([self.compiler.compiler_so, flags, SELDOM, SLIM, ISA, DEBUG, OPENMP_WANTED, DIRECTIVES])
         changed = stamp.exists() and stamp.read_text() != now
         stamp.parent.mkdir(exist_ok=True)

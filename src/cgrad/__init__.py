@@ -20,7 +20,7 @@ from cgrad.ops.namespace import can_cast, finfo, iinfo, isdtype, result_type
 
 globals().update(_operations)
 
-from cgrad import autograd, func, linalg, memory, random  # noqa: E402
+from cgrad import autograd, memory, random  # noqa: E402
 from cgrad.autograd import checkpoint, checkpoint_sequential, enable_grad, is_grad_enabled, no_grad, set_grad_enabled  # noqa: E402
 from cgrad.printing import set_printoptions  # noqa: E402
 from cgrad.random import Generator, manual_seed  # noqa: E402
@@ -33,7 +33,7 @@ int = int32
 newaxis = None
 __array_api_version__ = "2024.12"
 
-_LAZY = ("nn", "optim", "data", "fft", "special")
+_LAZY = ("nn", "optim", "data", "fft", "func", "linalg", "special")
 _LAZY_FUNCTIONS = {"checkpoint_budget": "cgrad.autograd.budget", "load": "cgrad.files", "save": "cgrad.files"}
 
 

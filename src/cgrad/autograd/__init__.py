@@ -9,18 +9,18 @@ Examples
 """
 from typing import TYPE_CHECKING
 
-from cgrad.autograd.anomaly import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
-from cgrad.autograd.check_op import check_op
 from cgrad.autograd.checkpoint import checkpoint, checkpoint_sequential
 from cgrad.autograd.grad import backward, grad
-from cgrad.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
 from cgrad.autograd import methods as _methods  # noqa: F401  hangs backward and register_hook onto Tensor
 from cgrad.autograd.mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
-from cgrad.autograd.watch import watch
 from cgrad.ops.function import Function, once_differentiable
 
 if TYPE_CHECKING:
     from cgrad.autograd.budget import checkpoint_budget
+    from cgrad.autograd.debug.anomaly import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
+    from cgrad.autograd.debug.check_op import check_op
+    from cgrad.autograd.debug.gradcheck import GradcheckError, gradcheck, gradgradcheck
+    from cgrad.autograd.debug.watch import watch
 
 __all__ = [
     "Function", "GradcheckError", "backward", "check_op", "checkpoint", "checkpoint_budget", "checkpoint_sequential", "detect_anomaly", "enable_grad",
@@ -28,9 +28,20 @@ __all__ = [
     "set_grad_enabled", "watch",
 ]
 
+_LAZY = {                 # what is loaded when first used
+    "GradcheckError": "debug.gradcheck", "check_op": "debug.check_op", "checkpoint_budget": "budget", "detect_anomaly": "debug.anomaly",
+    "gradcheck": "debug.gradcheck", "gradgradcheck": "debug.gradcheck", "is_anomaly_enabled": "debug.anomaly",
+    "set_detect_anomaly": "debug.anomaly", "watch": "debug.watch",
+}
+
 
 def __getattr__(name):
-    if name == "checkpoint_budget":             # seldom wanted, so loaded when it is
-        from cgrad.autograd.budget import checkpoint_budget
-        return checkpoint_budget
-    raise AttributeError(f"module 'cgrad.autograd' has no attribute {name!r}")
+    if name not in _LAZY:
+        raise AttributeError(f"module 'cgrad.autograd' has no attribute {name!r}")
+    from importlib import import_module
+    value = globals()[name] = getattr(import_module("cgrad.autograd." + _LAZY[name]), name)
+    return value
+
+
+def __dir__():
+    return sorted([*globals(), *_LAZY])

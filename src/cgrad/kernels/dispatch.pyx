@@ -7,7 +7,6 @@ need no GIL, the others do.  Read next: iterate.pyx.
 from cpython.pycapsule cimport PyCapsule_GetPointer
 
 import importlib
-import importlib.util
 import os
 
 cdef extern from *:
@@ -43,16 +42,17 @@ cdef const KernelTable* table_of(str isa) except NULL:
     return <const KernelTable*>PyCapsule_GetPointer(module.table, b"cgrad.kernels.table")
 
 
-cdef list runnable():
-    return [name for name in SHELLS[:cgrad_cpu_level() + 1] if importlib.util.find_spec("cgrad.kernels._" + name) is not None]
-
-
 cdef const KernelTable* choose() except NULL:
     """The shell named by CGRAD_ISA, else the best one that this CPU runs and this build has."""
     cdef str wanted = os.environ.get("CGRAD_ISA", "")
     if wanted:
         return table_of(wanted)
-    return table_of(runnable().pop())
+    for isa in reversed(SHELLS[1:cgrad_cpu_level() + 1]):
+        try:
+            return table_of(isa)
+        except RuntimeError:         # not built
+            continue
+    return table_of("baseline")
 
 
 cdef const KernelTable* chosen = choose()
@@ -86,7 +86,8 @@ def isa():
 
 def isa_available():
     """Names of the shells that this build has and this CPU runs, the best last."""
-    return runnable()
+    from importlib.util import find_spec         # here, because it is slow to import
+    return [name for name in SHELLS[:cgrad_cpu_level() + 1] if find_spec("cgrad.kernels._" + name) is not None]
 
 
 def kernel_names():

@@ -10,7 +10,7 @@ import numpy as np
 
 from cgrad import memory
 from cgrad.autograd.grad import grad
-from cgrad.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
+from cgrad.autograd.debug.gradcheck import GradcheckError, gradcheck, gradgradcheck
 from cgrad.core.dtype import float32
 from cgrad.core.tensor import Tensor
 from cgrad.func.vmap import vmap

@@ -1,9 +1,9 @@
 """detect_anomaly: stop where the first NaN or infinity appears, and say which line of the user's code made it."""
 from __future__ import annotations
 
+import os
 import sys
 import threading
-from pathlib import Path
 
 from cgrad.core import batching, watchers
 from cgrad.core.overwritten import line_text
@@ -16,7 +16,7 @@ amax, amin, argwhere, count_nonzero, isfinite, isnan, logical_not = (
 
 __all__ = ["detect_anomaly", "is_anomaly_enabled", "set_detect_anomaly"]
 
-HERE = str(Path(__file__).resolve().parents[1])
+HERE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 _state = threading.local()
 
 
