@@ -3,7 +3,9 @@
 test_ops.py drives everything from here: values, gradients, forward mode, second order, layouts, dtypes, special values.  To add an
 operation, add a row; a test fails for a public operation without one.
 """
+import functools
 import itertools
+import operator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -13,7 +15,6 @@ import scipy.special as sp
 import scipy.stats
 
 import cgrad as cg
-from cgrad.ops import creation, random
 
 INF, NAN = np.inf, np.nan
 
@@ -38,6 +39,17 @@ class Draw:
         return np.asarray(x, dtype)
 
 
+@dataclass
+class Pick:
+    """Whole numbers below `n`, drawn anew for each test: indices, which may differ between the examples of a batch."""
+
+    shape: tuple
+    n: int
+
+    def make(self, rng):
+        return rng.integers(0, self.n, self.shape)
+
+
 class Sample:
     """The arguments of one call.  Draws (also inside lists) are what gradients are taken of; arrays are constants."""
 
@@ -50,11 +62,11 @@ class Row:
     """What the tests know of one operation."""
 
     name: str
-    reference: object                            # the NumPy function; called with the sample's arguments
+    reference: object                            # the NumPy function, called with the sample's arguments; None: the function itself
     samples: list
     function: object = None                      # how to call it; cgrad.<name> by default
     differentiable: bool = True
-    second: bool = True                          # whether second derivatives are tested
+    mapped: bool = True                          # whether it is compared with a loop inside vmap: not what draws random numbers
     elementwise: bool = False
     result: str = "same"                         # dtype for integer operands: "same", "float", "bool", "sum" (int64, or uint64 for unsigned ones)
     integers: tuple = ("int32", "int64", "uint8", "uint16", "uint32", "uint64")  # integer dtypes it takes
@@ -100,12 +112,12 @@ binary("multiply", np.multiply)
 binary("divide", np.divide, y=(0.5, 2.0), result="float",
        special=[((1.0, 0.0), INF, (INF, -INF)), ((-1.0, INF), -0.0, (0.0, 0.0))])
 row("divide", lambda x, y, rounding_mode: {"floor": np.floor, "trunc": np.trunc}[rounding_mode](x / y),
-    [Sample(Draw((4,), 0.1, 0.9), Draw((4,), 1.1, 1.9), rounding_mode=mode) for mode in ("floor", "trunc")], second=False)
+    [Sample(Draw((4,), 0.1, 0.9), Draw((4,), 1.1, 1.9), rounding_mode=mode) for mode in ("floor", "trunc")])
 unary("negative", np.negative, integers=("int32", "int64", "uint16", "uint32", "uint64"))
 unary("positive", np.positive, integers=("int32", "uint8", "uint16", "uint32", "uint64"))
 unary("absolute", np.absolute, kinks=(0,), integers=("int32", "int64", "uint16", "uint32", "uint64"),
       special=[((0.0,), 0.0, (0.0,)), ((-0.0,), 0.0, (0.0,)), ((-INF,), INF, (-1.0,)), ((NAN,), NAN, None)])
-unary("sign", np.sign, kinks=(0,), second=False, integers=("int32", "uint16", "uint32", "uint64"), special=[((0.0,), 0.0, (0.0,)), ((NAN,), NAN, None)])
+unary("sign", np.sign, kinks=(0,), integers=("int32", "uint16", "uint32", "uint64"), special=[((0.0,), 0.0, (0.0,)), ((NAN,), NAN, None)])
 unary("square", np.square, integers=("int32", "int64", "uint16", "uint32", "uint64"))
 unary("reciprocal", np.reciprocal, 0.5, 2.0, special=[((0.0,), INF, (-INF,)), ((-0.0,), -INF, (-INF,)), ((INF,), 0.0, (-0.0,))])
 binary("power", np.power, x=(0.5, 2.0), y=(-2.0, 2.0), integers=(),
@@ -116,7 +128,7 @@ binary("power", np.power, x=(0.5, 2.0), y=(-2.0, 2.0), integers=(),
 row("power", np.power, [Sample(Draw((3,), -2.0, -0.5), n) for n in (0, 1, 2, 3, -1, -2, 5)] + [Sample(Draw((3,), 0.5, 2.0), 0.5)])
 row("rsub", lambda x, y, alpha=1: y - alpha * x, [Sample(Draw((2, 3)), Draw((3,))), Sample(Draw((3,)), 2.5), Sample(Draw((3,)), Draw((2, 1)), alpha=0.5)])
 row("float_power", np.float_power, [Sample(Draw((3,), 0.5, 2.0), Draw((2, 1))), Sample(Draw((3,), 0.5, 2.0), 3)], own_dtype=True)
-binary("floor_divide", np.floor_divide, x=(0.1, 0.9), y=(1.1, 1.9), second=False, numbers=False)
+binary("floor_divide", np.floor_divide, x=(0.1, 0.9), y=(1.1, 1.9), numbers=False)
 binary("remainder", np.remainder, x=(0.6, 0.8), y=(0.45, 0.55), numbers=False,
        special=[((-7.0, 2.0), 1.0, (1.0, 4.0)), ((7.0, -2.0), -1.0, (1.0, 4.0))])
 binary("fmod", np.fmod, x=(0.6, 0.8), y=(0.45, 0.55), numbers=False,
@@ -129,7 +141,7 @@ binary("hypot", np.hypot, x=(0.5, 2.0), y=(-2.0, -0.5), integers=(),
        special=[((0.0, 0.0), 0.0, (0.0, 0.0)), ((3e200, 4e200), 5e200, (0.6, 0.8)), ((INF, NAN), INF, None)])
 binary("atan2", np.arctan2, x=(0.5, 2.0), y=(-2.0, -0.5), integers=(),
        special=[((0.0, 0.0), 0.0, (0.0, 0.0)), ((0.0, -1.0), np.pi, (-1.0, 0.0)), ((3e200, 4e200), np.arctan2(3, 4), (1.6e-201, -1.2e-201))])
-binary("copysign", np.copysign, x=(0.5, 2.0), y=(-2.0, -0.5), second=False, integers=(),
+binary("copysign", np.copysign, x=(0.5, 2.0), y=(-2.0, -0.5), integers=(),
        special=[((0.0, -1.0), -0.0, (0.0, 0.0)), ((2.0, -0.0), -2.0, (-1.0, 0.0))])
 binary("logaddexp", np.logaddexp, integers=(),
        special=[((-INF, -INF), -INF, (0.0, 0.0)), ((INF, INF), INF, (0.5, 0.5)), ((1000.0, 1000.0), 1000.0 + np.log(2), (0.5, 0.5)),
@@ -166,9 +178,9 @@ unary("atanh", np.arctanh, -0.8, 0.8, special=[((1.0,), INF, (INF,))])
 unary("erf", sp.erf, special=[((INF,), 1.0, (0.0,))])
 unary("erfc", sp.erfc, special=[((INF,), 0.0, (-0.0,)), ((20.0,), sp.erfc(20.0), None)])
 for _name, _reference in (("floor", np.floor), ("ceil", np.ceil), ("trunc", np.trunc), ("round", np.round)):
-    row(_name, _reference, [Sample(Draw(s, 1.1, 1.4)) for s in SHAPES] + [Sample(Draw((3,), -1.4, -1.1))], second=False, elementwise=True,
+    row(_name, _reference, [Sample(Draw(s, 1.1, 1.4)) for s in SHAPES] + [Sample(Draw((3,), -1.4, -1.1))], elementwise=True,
         integers=("int32", "int64", "uint16", "uint32", "uint64"), special=[((NAN,), NAN, None), ((-INF,), -INF, (0.0,))])
-row("round", np.round, [Sample(Draw((3,), 1.26, 1.34), 1), Sample(Draw((3,), 1130, 1160), -2)], second=False,
+row("round", np.round, [Sample(Draw((3,), 1.26, 1.34), 1), Sample(Draw((3,), 1130, 1160), -2)],
     special=[((0.5,), 0.0, (0.0,)), ((1.5,), 2.0, (0.0,)), ((2.5,), 2.0, (0.0,))])
 unary("frac", lambda x: x - np.trunc(x), 1.1, 1.9)
 unary("deg2rad", np.deg2rad, -180, 180)
@@ -203,11 +215,11 @@ row("logit", lambda x, eps=None: sp.logit(x if eps is None else np.clip(x, eps, 
     special=[((0.0,), -INF, (INF,)), ((1.0,), INF, (INF,)), ((0.5,), 0.0, (4.0,)), ((2.0,), NAN, None)])
 binary("logaddexp2", np.logaddexp2, integers=(), special=[((-INF, -INF), -INF, (0.0, 0.0)), ((2000.0, 2000.0), 2001.0, (0.5, 0.5))])
 unary("sinc", np.sinc, -3.0, 3.0, special=[((0.0,), 1.0, (0.0,))], tolerance=10)
-binary("heaviside", np.heaviside, x=(0.5, 2.0), second=False, integers=("int32", "int64", "uint16", "uint32", "uint64"),
+binary("heaviside", np.heaviside, x=(0.5, 2.0), integers=("int32", "int64", "uint16", "uint32", "uint64"),
        special=[((0.0, 3.0), 3.0, (0.0, 1.0)), ((-1.0, 3.0), 0.0, (0.0, 0.0)), ((NAN, 1.0), NAN, None)])
 row("ldexp", np.ldexp, [Sample(Draw((2, 3)), np.array([1, -2, 5])), Sample(Draw((3,)), 2)])
-row("frexp", np.frexp, [Sample(Draw((2, 3), 0.55, 0.95)), Sample(Draw((3,), 17.0, 30.0))], own_dtype=True, second=False)
-binary("nextafter", lambda x, y: x + np.sign(y - x) * np.spacing(x), x=(0.6, 0.9), y=(1.0, 2.0), second=False, numbers=False, integers=())
+row("frexp", np.frexp, [Sample(Draw((2, 3), 0.55, 0.95)), Sample(Draw((3,), 17.0, 30.0))], own_dtype=True)
+binary("nextafter", lambda x, y: x + np.sign(y - x) * np.spacing(x), x=(0.6, 0.9), y=(1.0, 2.0), numbers=False, integers=())
 for _name in ("gcd", "lcm"):
     row(_name, getattr(np, _name), [Sample(np.array([12, -9, 0, 7]), np.array([[18], [0], [6]])), Sample(np.array([5, 6]), 4)], differentiable=False)
 
@@ -233,19 +245,19 @@ row("celu", lambda x, alpha=1.0: np.where(x > 0, x, alpha * np.expm1(x / alpha))
     [Sample(Draw((2, 3), kinks=(0,))), Sample(Draw((4,), kinks=(0,)), 0.5)])
 unary("selu", lambda x: 1.0507009873554805 * np.where(x > 0, x, 1.6732632423543772 * np.expm1(x)), kinks=(0,))
 row("hardtanh", lambda x, low=-1, high=1: np.clip(x, low, high),
-    [Sample(Draw((2, 3), kinks=(-1, 1))), Sample(Draw((4,), kinks=(-0.5, 1.5)), -0.5, 1.5)], second=False,
+    [Sample(Draw((2, 3), kinks=(-1, 1))), Sample(Draw((4,), kinks=(-0.5, 1.5)), -0.5, 1.5)],
     special=[((1.0,), 1.0, (0.0,)), ((-1.0,), -1.0, (0.0,)), ((NAN,), NAN, None)])
-unary("relu6", lambda x: np.clip(x, 0, 6), 0.2, 8.0, kinks=(6,), second=False)
-unary("hardsigmoid", lambda x: np.clip(x + 3, 0, 6) / 6, -4.0, 4.0, kinks=(-3, 3), second=False)
+unary("relu6", lambda x: np.clip(x, 0, 6), 0.2, 8.0, kinks=(6,))
+unary("hardsigmoid", lambda x: np.clip(x + 3, 0, 6) / 6, -4.0, 4.0, kinks=(-3, 3))
 unary("hardswish", lambda x: x * np.clip(x + 3, 0, 6) / 6, -4.0, 4.0, kinks=(-3, 3))
 unary("mish", lambda x: x * np.tanh(np.logaddexp(x, 0)))
 unary("softsign", lambda x: x / (1 + np.abs(x)), kinks=(0,))
 unary("tanhshrink", lambda x: x - np.tanh(x))
 row("softshrink", lambda x, lambd=0.5: np.where(x > lambd, x - lambd, np.where(x < -lambd, x + lambd, 0)),
-    [Sample(Draw((2, 3), kinks=(-0.5, 0.5))), Sample(Draw((4,), kinks=(-1, 1)), 1.0)], second=False)
+    [Sample(Draw((2, 3), kinks=(-0.5, 0.5))), Sample(Draw((4,), kinks=(-1, 1)), 1.0)])
 row("hardshrink", lambda x, lambd=0.5: np.where(np.abs(x) > lambd, x, 0),
-    [Sample(Draw((2, 3), kinks=(-0.5, 0.5))), Sample(Draw((4,), kinks=(-1, 1)), 1.0)], second=False)
-row("threshold", lambda x, t, v: np.where(x > t, x, v), [Sample(Draw((2, 3), kinks=(0.5,)), 0.5, -1.0)], second=False)
+    [Sample(Draw((2, 3), kinks=(-0.5, 0.5))), Sample(Draw((4,), kinks=(-1, 1)), 1.0)])
+row("threshold", lambda x, t, v: np.where(x > t, x, v), [Sample(Draw((2, 3), kinks=(0.5,)), 0.5, -1.0)])
 row("prelu", lambda x, w: np.where(x > 0, x, x * (w if w.size == 1 else w.reshape((1, -1) + (1,) * (x.ndim - 2)))),
     [Sample(Draw((2, 3), kinks=(0,)), Draw((1,))), Sample(Draw((2, 3, 4), kinks=(0,)), Draw((3,)))])
 
@@ -330,10 +342,10 @@ reduction("prod", _axes(np.prod), result="sum", integers=("int32", "uint16", "ui
 row("sum_to_size", lambda x, shape: x.sum(tuple(k for k in range(x.ndim) if k < x.ndim - len(shape) or shape[k - x.ndim] != x.shape[k]), keepdims=True).reshape(shape),
     [Sample(Draw((2, 3, 4)), (3, 1)), Sample(Draw((2, 3)), (2, 3)), Sample(Draw((2, 3)), ()), Sample(Draw((3, 0)), (1, 1))])
 row("prod", np.prod, [Sample(Draw((n,), 0.5, 1.5)) for n in (1, 2, 3, 4, 5, 7, 8, 9)])
-reduction("max", _axes(np.max), empty=False, distinct=True, integers=("int32", "uint8", "uint16", "uint32", "uint64"), second=False)
-reduction("min", _axes(np.min), empty=False, distinct=True, integers=("int32", "uint8", "uint16", "uint32", "uint64"), second=False)
-row("amax", np.max, [Sample(Draw((2, 3), distinct=True), axis=1), Sample(Draw((2, 3), distinct=True))], second=False)
-row("amin", np.min, [Sample(Draw((2, 3), distinct=True), axis=1), Sample(Draw((2, 3), distinct=True))], second=False)
+reduction("max", _axes(np.max), empty=False, distinct=True, integers=("int32", "uint8", "uint16", "uint32", "uint64"))
+reduction("min", _axes(np.min), empty=False, distinct=True, integers=("int32", "uint8", "uint16", "uint32", "uint64"))
+row("amax", np.max, [Sample(Draw((2, 3), distinct=True), axis=1), Sample(Draw((2, 3), distinct=True))])
+row("amin", np.min, [Sample(Draw((2, 3), distinct=True), axis=1), Sample(Draw((2, 3), distinct=True))])
 for _name in ("argmax", "argmin"):
     row(_name, _axes(getattr(np, _name)),
         [Sample(Draw((2, 3, 4)), axis=1), Sample(Draw((2, 3, 4)), axis=-1, keepdims=True), Sample(Draw((2, 3))), Sample(Draw(())),
@@ -457,11 +469,11 @@ def _normalized(x, shape, weight=1.0, bias=0.0, eps=1e-5, centred=True):
     return x / np.sqrt((x * x).mean(axes, keepdims=True) + eps) * weight + bias
 
 
-row("layer_norm", _normalized,
+row("nn.functional.layer_norm", _normalized,
     [Sample(Draw((3, 4)), (4,)), Sample(Draw((5, 7)), (7,), Draw((7,)), Draw((7,))), Sample(Draw((11, 2, 3)), (2, 3), Draw((2, 3)), Draw((2, 3))),
      Sample(Draw((2, 35)), (35,), Draw((35,))), Sample(Draw((6,)), (6,), Draw((6,)), Draw((6,)), 0.5), Sample(Draw((0, 3)), (3,), Draw((3,)), Draw((3,)))],
     function=cg.nn.functional.layer_norm, tolerance=10)
-row("rms_norm", lambda x, shape, weight=1.0, eps=1e-5: _normalized(x, shape, weight, 0.0, eps, False),
+row("nn.functional.rms_norm", lambda x, shape, weight=1.0, eps=1e-5: _normalized(x, shape, weight, 0.0, eps, False),
     [Sample(Draw((3, 4)), (4,), eps=1e-5), Sample(Draw((11, 2, 3)), (2, 3), Draw((2, 3)), 0.1),
      Sample(Draw((2, 35)), (35,), Draw((35,)), 1e-5), Sample(Draw((0, 3)), (3,), Draw((3,)), 1e-5)],
     function=cg.nn.functional.rms_norm, tolerance=10)
@@ -519,7 +531,7 @@ for _name, _sum in (("scatter", False), ("scatter_add", True)):
 row("take", lambda x, indices, axis=None: np.take(x, indices, axis),
     [Sample(Draw((3, 4)), np.array([2, 0, 2]), axis=0), Sample(Draw((3, 4)), np.array([[1, -1]]), axis=1), Sample(Draw((3, 4)), np.array([11, 0])),
      Sample(Draw((3, 4)), 1, axis=0)])
-row("embedding", lambda index, weight, **options: weight[index],
+row("nn.functional.embedding", lambda index, weight, **options: weight[index],
     [Sample(np.array([2, 0, 2]), Draw((3, 4))), Sample(np.array([[1], [4]]), Draw((5, 2)), padding_idx=None), Sample(np.array(1), Draw((2, 3))),
      Sample(np.array([], int), Draw((2, 3)))], function=cg.nn.functional.embedding)
 row("index_select", lambda x, axis, index: np.take(x, index, axis), [Sample(Draw((3, 4)), 0, np.array([2, 0, 2])), Sample(Draw((3, 4)), -1, np.array([1]))])
@@ -971,15 +983,42 @@ row("ravel_multi_index", np.ravel_multi_index, [Sample((np.array([0, 1]), np.arr
     function=lambda parts, shape: cg.ravel_multi_index(tuple(cg.asarray(p) for p in parts), shape))
 unary("cbrt", np.cbrt, 0.2, 3.0, special=[((-8.0,), -2.0, (1 / 12,)), ((0.0,), 0.0, (INF,)), ((-0.0,), -0.0, (INF,)), ((INF,), INF, (0.0,)), ((NAN,), NAN, None), ((1e-300,), np.cbrt(1e-300), None)],
       result="float")
-unary("angle", np.angle, kinks=(0,), second=False, special=[((-0.0,), 0.0, (0.0,)), ((NAN,), NAN, None)])
+unary("angle", np.angle, kinks=(0,), special=[((-0.0,), 0.0, (0.0,)), ((NAN,), NAN, None)])
 unary("isreal", np.isreal, differentiable=False, result="bool")
-row("divmod", np.divmod, [Sample(Draw((2, 3), 0.6, 0.8), Draw((3,), 0.45, 0.55))], second=False)
-row("modf", np.modf, [Sample(Draw((3,), 1.1, 1.9)), Sample(Draw((2,), -1.9, -1.1)), Sample(np.array([-2.0, INF, NAN]))], second=False)
+row("divmod", np.divmod, [Sample(Draw((2, 3), 0.6, 0.8), Draw((3,), 0.45, 0.55))])
+row("modf", np.modf, [Sample(Draw((3,), 1.1, 1.9)), Sample(Draw((2,), -1.9, -1.1)), Sample(np.array([-2.0, INF, NAN]))])
 row("narrow_copy", lambda x, axis, start, n: np.take(x, range(start, start + n), axis), [Sample(Draw((5, 2)), 0, 1, 3), Sample(Draw((2, 3)), 1, 0, 0)])
 
-# ------------------------------------------------------------------------------- other families below
+# --------------------------------------------------------------------------------- made of tensors, attributes, own operations
+row("full", lambda shape, value: np.full(shape, value), [Sample((2, 3), Draw(())), Sample((0,), Draw(())), Sample((), Draw(()))])
+row("full_like", lambda x, value: np.full_like(x, value), [Sample(np.zeros((2, 3)), Draw(()))], own_dtype=True)
+for _name, _reference, _samples in (
+        ("linspace", np.linspace, [Sample(Draw(()), Draw(()), 5), Sample(Draw(()), 3.0, 4, endpoint=False), Sample(1.0, Draw(()), 1)]),
+        ("logspace", np.logspace, [Sample(Draw(()), Draw(()), 4), Sample(0.5, Draw(()), 3, base=2.0)]),
+        ("geomspace", np.geomspace, [Sample(Draw((), 0.5, 1.0), Draw((), 2.0, 3.0), 4), Sample(Draw((), 0.5, 1.0), 8.0, 3)])):
+    row(_name, _reference, _samples, function=functools.partial(getattr(cg, _name), dtype="float64"), own_dtype=True, tolerance=10, half=False)
 
-# Public functions of the ops layer that are no operations on numbers: creation, random numbers, dtypes and copies.
-NO_ROW = {"is_complex", "is_floating_point", "is_nonzero", "is_tensor", "numel"}
-for _module in (creation, random):
-    NO_ROW |= set(_module.__all__) - {"tril", "triu", "meshgrid"}
+
+def seeded(function):
+    """A function that draws random numbers, with the same ones in each call."""
+    def call(*args, **kwargs):
+        with cg.random.fork_rng(0):
+            return function(*args, **kwargs)
+    return call
+
+
+row("normal", None, [Sample(Draw((2, 3)), Draw((3,), 0.5, 2.0))], function=seeded(cg.normal), mapped=False, half=False)
+for _name, _reference in (("T", np.transpose), ("mT", np.matrix_transpose), ("H", np.transpose), ("mH", np.matrix_transpose)):
+    row("Tensor." + _name, _reference, [Sample(Draw((2, 3))), Sample(Draw((0, 2)))], function=operator.attrgetter(_name))
+row("Tensor.fill_", lambda x, value: np.full_like(x, value), [Sample(Draw((2, 3)), Draw(()))], function=lambda x, value: (x + 0 * value).fill_(value), own_dtype=True)
+row("Tensor.copy_", lambda x, y: np.broadcast_to(y, x.shape), [Sample(Draw((2, 3)), Draw((3,))), Sample(Draw((2,)), Draw(()))], function=lambda x, y: (x + 0 * y).copy_(y), own_dtype=True)
+row("Tensor.zero_", np.zeros_like, [Sample(Draw((2, 3)))], function=lambda x: x.clone().zero_())
+row("checkpoint", lambda x, y: np.sin(x) * y, [Sample(Draw((2, 3)), Draw((3,)))], function=lambda x, y: cg.checkpoint(lambda x, y: cg.sin(x) * y, x, y))
+_chain = [cg.sin, cg.exp, cg.sin, cg.exp]
+row("checkpoint_sequential", lambda x: np.exp(np.sin(np.exp(np.sin(x)))), [Sample(Draw((2, 3))), Sample(Draw(()))], tolerance=10,
+    function=lambda x: cg.checkpoint_sequential(_chain, 2, x))
+row("checkpoint_budget", lambda x: np.exp(np.sin(np.exp(np.sin(x)))), [Sample(Draw((2, 3)))], function=lambda x: cg.checkpoint_budget(_chain, 1 << 20)(x), tolerance=10)
+row("op", lambda x, y: np.sin(x) * y, [Sample(Draw((2, 3)), Draw((3,))), Sample(Draw(()), Draw(()))],
+    function=cg.op(lambda x, y: cg.sin(x) * y, vjp=lambda g, out, x, y: (g * cg.cos(x) * y, g * cg.sin(x))))
+
+# ------------------------------------------------------------------------------- other families below

@@ -14,13 +14,14 @@ from cgrad.core.primitive cimport BOOLEAN, Primitive
 from cgrad.core.record cimport take_history
 from cgrad.core.forward.plan cimport may_overlap_itself
 from cgrad.core.storage cimport written
-from cgrad.core.tape cimport Node, grad_enabled
+from cgrad.core.tape cimport Node, grad_enabled, node_edge
 from cgrad.core.tensor cimport (
     BATCHED, CONTIGUOUS, DUAL, REQUIRES_GRAD, SLOW, Tensor, copy_into, copy_tensor, launch, refresh, same_shape,
     set_extra, set_inplace_operator, shape_of, shape_text, shape_tuple, stale, writable,
 )
 
 from cgrad.core.apply import OPERATOR_SYMBOLS
+from cgrad.core.tape import latest_sequence
 
 cdef object casting = None         # the recorded cast
 cdef object broadcasting = None
@@ -178,6 +179,25 @@ cdef int keep_overwritten(Node node, Tensor x) except -1:
     return 0
 
 
+cdef int keep_behind(Node last, Tensor x, unsigned long long since) except -1:
+    """The same for a function made of several operations: all nodes behind the last one that were recorded after number `since`."""
+    cdef list stack = [last]
+    cdef set seen = set()
+    cdef Node node
+    cdef int i
+    while stack:
+        node = <Node>stack.pop()
+        if node.sequence <= since or node in seen:
+            continue
+        seen.add(node)
+        keep_overwritten(node, x)
+        for i in range(node.n_inputs):
+            edge = node_edge(node, i)
+            if isinstance(edge, Node):
+                stack.append(edge)
+    return 0
+
+
 cdef inline bint saves_memory_of(object saved, Tensor x) noexcept:
     return isinstance(saved, Tensor) and (<Tensor>saved).storage is x.storage
 
@@ -221,8 +241,11 @@ cdef object inplace_operation(int which, object x, object y):
 cdef object by_function(str name, object function, Tensor x, tuple args, dict kwargs):
     cdef Tensor out
     check_inplace(name, x, x.flags)
+    since = latest_sequence()
     out = function(x, *[apart(y, x) for y in args], **{key: apart(y, x) for key, y in kwargs.items()})
     check_result(name, x, out)
+    if out.node is not None:
+        keep_behind(out.node, x, since)
     return write_through(x, out, name)
 
 

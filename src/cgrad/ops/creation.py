@@ -850,7 +850,8 @@ def geomspace(start, stop=None, num=None, *, end=None, steps=None, endpoint=True
     if device is not None:
         check_device("geomspace", device)
     stop, num = end if stop is None else stop, _steps("geomspace", num, steps)
-    if not start * stop > 0:
+    product = start * stop
+    if not (bool((batching.all_examples(product) > 0).all()) if isinstance(product, Tensor) else product > 0):
         raise ValueError(f"geomspace: start and stop must have one sign and not be 0, got {start} and {stop}")
     if is_followed(start, stop):
         part = spread("geomspace", 0, 1, num, endpoint, "float64", False)
