@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import operator
 
-from cgrad.core.forward_mode import bottoms, rebuilt
+from cgrad.core.forward_mode import bottoms, without_graph
 from cgrad.core.graph import sources
 from cgrad.core.tensor import Tensor
 from cgrad.tree import LEAF, flatten, tree_map, unflatten
@@ -15,8 +15,7 @@ class Picked:
     """The arguments that are differentiated, as a flat list of tensors, and the way back to a call.  Argnums None means all."""
 
     def __init__(self, name, function, args, kwargs, argnums):
-        if not callable(function):
-            raise TypeError(f"{name}: expected a function, got {type(function).__name__}")
+        checked(name, function)
         self.name, self.function, self.args, self.kwargs = name, function, list(args), kwargs
         if argnums is None:
             argnums = range(len(args))
@@ -47,6 +46,12 @@ class Picked:
         """A flat list of values in the shape of the picked arguments."""
         trees = unflatten(self.shape, values)
         return trees if self.single else tuple(trees)
+
+
+def checked(name, function):
+    """Refuse what is no function."""
+    if not callable(function):
+        raise TypeError(f"{name}: expected a function, got {type(function).__name__}")
 
 
 def _argnum(name, n, count):
@@ -102,11 +107,7 @@ def seen_from_outside(recording, inputs, tracked_inputs, results):
 
 def released(tree, keep):
     """The results without their graph, unless somebody outside still needs it."""
-    return tree if keep else tree_map(_free, tree)
-
-
-def _free(x):
-    return rebuilt(x, lambda t: t.detach() if t.requires_grad else t) if isinstance(x, Tensor) else x
+    return tree if keep or tree is None else tree_map(without_graph, tree)
 
 
 def split_aux(name, result, has_aux):

@@ -1,12 +1,10 @@
 """grad and value_and_grad: the gradient of a function with a scalar result."""
 from __future__ import annotations
 
-import functools
-
-from cgrad.core.forward_mode import fresh_input, gradients, is_dual
+from cgrad.core.forward_mode import fresh_input, gradient_by_tensor, gradients, is_dual, leaf_gradients
 from cgrad.core.tape import swap_grad_enabled
 from cgrad.core.tensor import Tensor
-from cgrad.func.arguments import Picked, released, seen_from_outside, split_aux
+from cgrad.func.arguments import Picked, checked, released, seen_from_outside, split_aux
 from cgrad.ops.creation import zeros_like
 
 __all__ = ["grad", "value_and_grad"]
@@ -37,7 +35,11 @@ def value_and_grad(func, argnums=0, has_aux=False):
     >>> cg.func.value_and_grad(loss)(p, cg.tensor([0.0, 1.0]))
     (tensor(10.), {'w': tensor(6.), 'b': tensor(8.)})
     """
-    return _transform("value_and_grad", func, argnums, has_aux)
+    checked("value_and_grad", func)
+
+    def value_and_gradient(*args, **kwargs):
+        return _differentiated("value_and_grad", func, argnums, has_aux, args, kwargs)
+    return _named(value_and_gradient, "value_and_grad", func)
 
 
 def grad(func, argnums=0, has_aux=False):
@@ -70,53 +72,55 @@ def grad(func, argnums=0, has_aux=False):
     >>> cg.func.grad(cg.func.grad(lambda x: x ** 3))(cg.tensor(2.0))
     tensor(12.)
     """
-    both = _transform("grad", func, argnums, has_aux)
+    checked("grad", func)
 
-    @_named_after(func, "grad")
     def gradient(*args, **kwargs):
-        value, found = both(*args, **kwargs)
+        value, found = _differentiated("grad", func, argnums, has_aux, args, kwargs)
         return (found, value[1]) if has_aux else found
-    return gradient
+    return _named(gradient, "grad", func)
 
 
-def _named_after(func, prefix):
-    def decorate(wrapper):
-        try:
-            functools.update_wrapper(wrapper, func, assigned=("__module__", "__doc__"), updated=())
-        except (AttributeError, TypeError):
-            pass
-        wrapper.__name__ = wrapper.__qualname__ = f"{prefix}({getattr(func, '__name__', 'function')})"
-        return wrapper
-    return decorate
+def _named(wrapper, prefix, func):
+    wrapper.__name__ = wrapper.__qualname__ = f"{prefix}({getattr(func, '__name__', 'function')})"
+    wrapper.__doc__ = func.__doc__
+    wrapper.__wrapped__ = func
+    return wrapper
 
 
-def _transform(name, func, argnums, has_aux):
-    @_named_after(func, name)
-    def transformed(*args, **kwargs):
-        picked = Picked(name, func, args, kwargs, argnums)
-        recording = swap_grad_enabled(True)
-        try:
-            inputs = [fresh_input(x) for x in picked.tensors]
-            value, aux = split_aux(name, picked.call(inputs), has_aux)
-            if not isinstance(value, Tensor):
-                raise TypeError(f"{name}: the function must return a tensor, got {type(value).__name__}"
-                                + (" (has_aux=True takes a pair (output, aux))" if isinstance(value, tuple) else ""))
-            if value.size != 1:
-                raise ValueError(f"{name}: the function must return one number, got a tensor of shape {tuple(value.shape)}; "
-                                 "reduce it, for instance with sum(), or use jacrev")
-            if not value.dtype.is_floating_point:
-                raise TypeError(f"{name}: the function must return a floating point tensor, got {value.dtype}")
-            keep = seen_from_outside(recording, picked.tensors, inputs, [value])
-            if value.requires_grad or is_dual(value):
-                found = gradients((value,), (None,), inputs, keep, keep)
-            else:
-                found = [None] * len(inputs)
-            found = [zeros_like(x) if g is None else g for g, x in zip(found, picked.tensors)]
-        finally:
-            swap_grad_enabled(recording)
-        if keep:
-            result = (value, aux) if has_aux else value
-        else:
-            result = released((value, aux) if has_aux else value, False)
-        return result, picked.as_arguments(found)
-    return transformed
+def _differentiated(name, func, argnums, has_aux, args, kwargs):
+    """(value, gradient), and with `has_aux` ((value, aux), gradient), of a call."""
+    if type(argnums) is int and not has_aux:
+        found = gradient_by_tensor(name, func, args, kwargs, argnums, _single)
+        if found is not None:
+            return found
+    picked = Picked(name, func, args, kwargs, argnums)
+    recording = swap_grad_enabled(True)
+    try:
+        inputs = [fresh_input(x) for x in picked.tensors]
+        value, aux = split_aux(name, picked.call(inputs), has_aux)
+        value, found, keep = _gradients(name, recording, picked.tensors, inputs, value)
+    finally:
+        swap_grad_enabled(recording)
+    return (value, released(aux, keep)) if has_aux else value, picked.as_arguments(found)
+
+
+def _single(name, recording, x, leaf, value):
+    value, (found,), _ = _gradients(name, recording, [x], [leaf], value)
+    return value, found
+
+
+def _gradients(name, recording, tensors, inputs, value):
+    """(value, flat gradients, whether they are recorded) from what the function returned for the inputs."""
+    if not isinstance(value, Tensor):
+        raise TypeError(f"{name}: the function must return a tensor, got {type(value).__name__}"
+                        + (" (has_aux=True takes a pair (output, aux))" if isinstance(value, tuple) else ""))
+    if value.size != 1:
+        raise ValueError(f"{name}: the function must return one number, got a tensor of shape {tuple(value.shape)}; "
+                         "reduce it, for instance with sum(), or use jacrev")
+    if not value.dtype.is_floating_point:
+        raise TypeError(f"{name}: the function must return a floating point tensor, got {value.dtype}")
+    keep, found = False, leaf_gradients(value, inputs)
+    if found is None:
+        keep = seen_from_outside(recording, tensors, inputs, [value])
+        found = gradients((value,), (None,), inputs, keep, keep) if value.requires_grad or is_dual(value) else [None] * len(inputs)
+    return released(value, keep), [zeros_like(x) if g is None else g for g, x in zip(found, tensors)], keep
