@@ -2,6 +2,49 @@
 from .common import require, tensors
 
 
+class Gradients:
+    """What the transformation adds to forward and backward, which "by hand" are those alone."""
+    params = [["number", "ten elements", "network", "parameters of a network"], ["grad", "by hand"]]
+    param_names = ["of", "way"]
+
+    def setup(self, of, way):
+        grad, sin, tanh = require("func.grad"), require("sin"), require("tanh")
+        w1, w2, x, batch = tensors(1, (16, 10))[0], tensors(1, (1, 16))[0], tensors(1, (10,))[0], tensors(1, (32, 10))[0]
+        f, x = {"number": (lambda x: sin(x) * x + x * 2.0, x[0].clone()), "ten elements": (lambda x: (sin(x) * x).sum(), x),
+                "network": (lambda x: (w2 @ tanh(w1 @ x)).sum(), x),
+                "parameters of a network": (lambda p: ((tanh(batch @ p["w1"].T) @ p["w2"].T) ** 2).mean(), {"w1": w1, "w2": w2})}[of]
+
+        def by_hand():
+            leaves = {k: v.detach().requires_grad_() for k, v in x.items()} if isinstance(x, dict) else x.detach().requires_grad_()
+            f(leaves).backward()
+            return [v.grad for v in leaves.values()] if isinstance(leaves, dict) else leaves.grad
+
+        self.call = by_hand if way == "by hand" else lambda: grad(f)(x)
+
+    def time_gradient(self, of, way):
+        self.call()
+
+
+class Hessians:
+    """Of a function of n variables: the matrix, its product with a vector, a linear map used over and over."""
+    params = [["hessian", "forward over reverse", "hvp", "linearized"], [8, 64]]
+    param_names = ["which", "n"]
+
+    def setup(self, which, n):
+        hessian, jacfwd, grad, hvp, linearize = (require("func." + name) for name in ("hessian", "jacfwd", "grad", "hvp", "linearize"))
+
+        def rosenbrock(x):
+            return (100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2).sum()
+
+        x, v = tensors(2, (n,))
+        push = linearize(grad(rosenbrock), x)[1]
+        self.call = {"hessian": lambda: hessian(rosenbrock)(x), "forward over reverse": lambda: jacfwd(grad(rosenbrock))(x),
+                     "hvp": lambda: hvp(rosenbrock, (x,), (v,)), "linearized": lambda: push(v)}[which]
+
+    def time_second_derivatives(self, which, n):
+        self.call()
+
+
 class Matrices:
     """Of a small layer, where the calls cost more than the numbers."""
     params = [["jacrev", "jacfwd", "hessian"], [8, 32, 128]]

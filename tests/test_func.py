@@ -545,6 +545,11 @@ def test_shared_parameters_are_replaced_everywhere():
     net = cg.nn.Sequential(a, b)
     assert func.functional_call(net, {"0.weight": cg.tensor([[3.0]])}, cg.ones(1, 1)).item() == 9.0
     assert b.weight is a.weight
+    p = {"0.weight": cg.tensor([[3.0]])}
+    assert func.functional_call(net, p, cg.ones(1, 1), tie_weights=False).item() == pytest.approx(3 * a.weight.item())
+    assert func.functional_call(net, p, cg.ones(1, 1), strict=True).item() == 9.0
+    with pytest.raises(KeyError, match=r"no values for \['bias'\] of Linear"):
+        func.functional_call(cg.nn.Linear(1, 1), {"weight": cg.tensor([[3.0]])}, cg.ones(1, 1), strict=True)
 
 
 def test_parameters_in_several_dicts():

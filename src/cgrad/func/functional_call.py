@@ -1,12 +1,17 @@
 """functional_call: call a module with other parameters than its own; stack_module_state: those of several modules as a batch."""
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from cgrad.core.tensor import Tensor
 from cgrad.ops.joining import stack
 
 __all__ = ["functional_call", "stack_module_state"]
 
 
-def functional_call(module, parameters, args=(), kwargs=None):
+def functional_call(module: Any, parameters: Mapping[str, Tensor] | Sequence[Mapping[str, Tensor]], args: Any = (), kwargs: Mapping[str, Any] | None = None, *,
+                    tie_weights: bool = True, strict: bool = False) -> Any:
     """Call a module with tensors in the place of its parameters and buffers.
 
     Parameters
@@ -18,11 +23,15 @@ def functional_call(module, parameters, args=(), kwargs=None):
     args : tuple or anything else
         The positional arguments; what is no tuple is the only one.
     kwargs : dict, optional
+    tie_weights : bool, default True
+        Replace a parameter that several modules share wherever it is; else only where it is named.
+    strict : bool, default False
+        Every parameter and buffer must be named (of a shared one, one name will do).
 
     Raises
     ------
     KeyError
-        If the module has no parameter or buffer of a name.
+        If the module has no parameter or buffer of a name, or with `strict` more of them than are named.
 
     Examples
     --------
@@ -51,7 +60,11 @@ def functional_call(module, parameters, args=(), kwargs=None):
             raise KeyError(f"functional_call: there is no parameter or buffer '{path}' in {type(module).__name__}")
     before = [(table, name, table[name]) for table, name, _ in places]
     shared = {id(old): value for (_, _, old), (_, _, value) in zip(before, places)}
-    for part in module.modules():        # a parameter that is shared is replaced wherever it is
+    if strict:
+        missing = [path for path, value in (*module.named_parameters(), *module.named_buffers()) if id(value) not in shared]
+        if missing:
+            raise KeyError(f"functional_call: strict=True, but there are no values for {missing} of {type(module).__name__}")
+    for part in module.modules() if tie_weights else ():
         for table in (part._parameters, part._buffers):
             for name, old in table.items():
                 if old is not None and id(old) in shared and not any(t is table and n == name for t, n, _ in before):
@@ -76,7 +89,7 @@ def _joined(dicts):
     return out
 
 
-def stack_module_state(modules):
+def stack_module_state(modules: Sequence[Any]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
     """The parameters and buffers of several modules of one kind, each stacked along a new first axis: an ensemble for `vmap`.
 
     Parameters

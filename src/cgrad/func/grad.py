@@ -1,6 +1,9 @@
 """grad and value_and_grad: the gradient of a function with a scalar result."""
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import Any, ParamSpec
+
 from cgrad.core.forward_mode import fresh_input, gradient_by_tensor, gradients, is_dual, leaf_gradients
 from cgrad.core.tape import swap_grad_enabled
 from cgrad.core.tensor import Tensor
@@ -9,8 +12,10 @@ from cgrad.ops.creation import zeros_like
 
 __all__ = ["grad", "value_and_grad"]
 
+_P = ParamSpec("_P")
 
-def value_and_grad(func, argnums=0, has_aux=False):
+
+def value_and_grad(func: Callable[_P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Callable[_P, tuple[Any, Any]]:
     """A function that returns both the value of `func` and its gradient.
 
     Parameters
@@ -42,7 +47,7 @@ def value_and_grad(func, argnums=0, has_aux=False):
     return _named(value_and_gradient, "value_and_grad", func)
 
 
-def grad(func, argnums=0, has_aux=False):
+def grad(func: Callable[_P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Callable[_P, Any]:
     """A function that returns the gradient of `func`.
 
     Parameters

@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, ParamSpec
 
 from cgrad.core.batching import enter_level, enter_map, leave_map, make_batched, split_batched, unbatched
 from cgrad.core.element import BatchError
@@ -17,11 +19,13 @@ from cgrad.tree import tree_map, unflatten
 __all__ = ["jacrev", "jacfwd", "jacobian", "hessian", "hvp"]
 
 
+_P = ParamSpec("_P")
+
 #: elements that a batch of derivatives may have for each tensor, if no chunk_size is given
 _BUDGET = 1 << 25
 
 
-def jacrev(func, argnums=0, has_aux=False, *, chunk_size=None):
+def jacrev(func: Callable[_P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, *, chunk_size: int | None = None) -> Callable[_P, Any]:
     """A function that returns the Jacobian of `func`, by rows in reverse mode: best for few outputs.
 
     Parameters
@@ -111,7 +115,7 @@ def _joined(parts, y, x):
     return rows if y.ndim == 1 else rows.reshape(y.shape + x.shape)
 
 
-def jacfwd(func, argnums=0, has_aux=False, *, chunk_size=None):
+def jacfwd(func: Callable[_P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, *, chunk_size: int | None = None) -> Callable[_P, Any]:
     """A function that returns the Jacobian of `func`, by columns in forward mode: best for few inputs.
 
     Parameters
@@ -197,7 +201,8 @@ def _cut(parts, y, inputs):
     return out
 
 
-def jacobian(func, argnums=0, has_aux=False, mode=None, *, chunk_size=None):
+def jacobian(func: Callable[_P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, mode: Literal["reverse", "forward"] | None = None, *,
+             chunk_size: int | None = None) -> Callable[_P, Any]:
     """A function that returns the Jacobian of `func`, in the mode that needs fewer passes.
 
     Parameters
@@ -234,7 +239,7 @@ def jacobian(func, argnums=0, has_aux=False, mode=None, *, chunk_size=None):
     return transformed
 
 
-def hessian(func, argnums=0, has_aux=False, *, chunk_size=None):
+def hessian(func: Callable[_P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, *, chunk_size: int | None = None) -> Callable[_P, Any]:
     """A function that returns the matrix of second derivatives of `func`: the Jacobian of its gradient.
 
     Parameters
@@ -267,7 +272,8 @@ def hessian(func, argnums=0, has_aux=False, *, chunk_size=None):
     return jacrev(jacrev(func, argnums, has_aux), argnums, has_aux, chunk_size=chunk_size)
 
 
-def hvp(func, primals, tangents, has_aux=False, argnums=None):
+def hvp(func: Callable[..., Any], primals: Sequence[Any], tangents: Any, has_aux: bool = False,
+        argnums: int | Sequence[int] | None = None) -> tuple[Any, ...]:
     """The gradient of `func` and the product of its second derivatives with a vector, without the matrix.
 
     Parameters

@@ -1,6 +1,9 @@
 """jvp: the value of a function and its derivative along a direction (forward mode)."""
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
 from cgrad.core.batching import enter_level
 from cgrad.core.forward_mode import make_dual, unpack_dual
 from cgrad.core.tensor import Tensor
@@ -11,7 +14,8 @@ from cgrad.tree import tree_map, unflatten
 __all__ = ["jvp"]
 
 
-def jvp(func, primals, tangents, has_aux=False, argnums=None):
+def jvp(func: Callable[..., Any], primals: Sequence[Any], tangents: Any, has_aux: bool = False,
+        argnums: int | Sequence[int] | None = None) -> tuple[Any, ...]:
     """The value of `func` and its Jacobian times a vector, in one forward pass and without keeping intermediate results.
 
     Parameters

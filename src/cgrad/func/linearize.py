@@ -1,6 +1,9 @@
 """linearize: a function called once, and its derivative there as a linear function (forward mode from a recorded graph)."""
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
 from cgrad.core.forward_mode import fresh_input, gradients, is_dual
 from cgrad.core.tape import swap_grad_enabled
 from cgrad.func.jvp import tangents_for
@@ -11,7 +14,7 @@ from cgrad.tree import unflatten
 __all__ = ["linearize"]
 
 
-def linearize(func, *primals, has_aux=False, argnums=None):
+def linearize(func: Callable[..., Any], *primals: Any, has_aux: bool = False, argnums: int | Sequence[int] | None = None) -> tuple[Any, ...]:
     """The value of `func` and its derivative as a linear function of the direction.
 
     Parameters

@@ -1,6 +1,9 @@
 """vjp: the value of a function and the map that pulls gradients of the results back to the arguments (reverse mode)."""
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
 from cgrad.core.forward_mode import fresh_input, gradients, is_dual
 from cgrad.core.tape import swap_grad_enabled
 from cgrad.func.arguments import Picked, released, seen_from_outside, split_aux, tensors_like, tensors_of
@@ -9,7 +12,7 @@ from cgrad.ops.creation import zeros_like
 __all__ = ["vjp"]
 
 
-def vjp(func, *primals, has_aux=False, argnums=None):
+def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False, argnums: int | Sequence[int] | None = None) -> tuple[Any, ...]:
     """The value of `func` and a function that multiplies vectors by its Jacobian from the left.
 
     Parameters

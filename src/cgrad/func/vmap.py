@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
+from typing import Any, Literal
 
 import numpy as np
 
@@ -16,7 +18,8 @@ from cgrad.tree import flatten, tree_map, unflatten
 __all__ = ["vmap"]
 
 
-def vmap(func, in_axes=0, out_axes=0, randomness="different", *, chunk_size=None, in_dims=None, out_dims=None):
+def vmap(func: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, randomness: Literal["different", "same", "error"] = "different", *,
+         chunk_size: int | None = None, in_dims: Any = None, out_dims: Any = None) -> Callable[..., Any]:
     """A function that calls `func` for all examples of a batch at once.
 
     Parameters
