@@ -1,4 +1,4 @@
-"""Helpers for training: clipping of gradients, parameters as one vector."""
+"""Helpers for training: clipping of gradients, parameters as one vector, parametrizations, fusion with batch norms."""
 from __future__ import annotations
 
 import math
@@ -6,7 +6,21 @@ import math
 import cgrad as cg
 from cgrad.core.tensor import Tensor
 
-__all__ = ["clip_grad_norm_", "clip_grad_value_", "parameters_to_vector", "vector_to_parameters"]
+__all__ = [
+    "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "fuse_conv_bn_eval", "fuse_conv_bn_weights", "fuse_linear_bn_eval",
+    "fuse_linear_bn_weights", "get_total_norm", "parameters_to_vector", "vector_to_parameters",
+]
+
+_LAZY = {"fuse_conv_bn_eval": "fusion", "fuse_conv_bn_weights": "fusion", "fuse_linear_bn_eval": "fusion", "fuse_linear_bn_weights": "fusion",
+         "parametrize": None, "parametrizations": None}
+
+
+def __getattr__(name):                      # what few programs need is loaded when it is first asked for
+    if name not in _LAZY:
+        raise AttributeError(f"module 'cgrad.nn.utils' has no attribute '{name}'")
+    import importlib
+    module = importlib.import_module(f"cgrad.nn.utils.{_LAZY[name] or name}")
+    return getattr(module, name) if _LAZY[name] else module
 
 
 def _list(parameters):
@@ -17,7 +31,64 @@ def _gradients(parameters):
     return [p.grad for p in _list(parameters) if p.grad is not None]
 
 
-def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False):
+def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=None):
+    """The norm of the vector of all elements of all tensors.
+
+    Parameters
+    ----------
+    tensors : iterable of Tensor, or a Tensor
+    norm_type : float, default 2
+        Its order; ``inf`` for the largest element.
+    error_if_nonfinite : bool, default False
+        Raise RuntimeError if the norm is NaN or infinite.
+    foreach
+        Has no effect; there for PyTorch's signature.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.nn.utils.get_total_norm([cg.tensor([3.0]), cg.tensor([[0.0, 4.0]])])
+    tensor(5.)
+    """
+    tensors, norm_type = _list(tensors), float(norm_type)
+    if not norm_type > 0:
+        raise ValueError(f"get_total_norm: norm_type must be positive, got {norm_type}")
+    if not tensors:
+        return cg.tensor(0.0)
+    if norm_type == math.inf:
+        total = cg.stack([abs(x).max() if x.size else x.sum() for x in tensors]).max()
+    elif norm_type == 2.0:
+        total = cg.sqrt(sum((x * x).sum() for x in tensors))
+    else:
+        total = sum((abs(x) ** norm_type).sum() for x in tensors) ** (1.0 / norm_type)
+    if error_if_nonfinite and not math.isfinite(total.item()):
+        raise RuntimeError(f"get_total_norm: the total norm is {total.item()}; nothing was changed")
+    return total
+
+
+def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
+    """Scale all gradients by ``min(1, max_norm / (total_norm + 1e-6))``, where `get_total_norm` gave the norm.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> w = cg.tensor([0.0, 0.0], requires_grad=True)
+    >>> (w * cg.tensor([3.0, 4.0])).sum().backward()
+    >>> cg.nn.utils.clip_grads_with_norm_([w], 1.0, cg.tensor(5.0))
+    >>> w.grad
+    tensor([0.6000, 0.8000])
+    """
+    max_norm = float(max_norm)
+    if not max_norm >= 0:
+        raise ValueError(f"clip_grad_norm_: max_norm must not be negative, got {max_norm}")
+    factor = max_norm / (float(total_norm) + 1e-6)
+    if not factor >= 1.0:
+        with cg.no_grad():
+            for g in _gradients(parameters):
+                g.mul_(factor)
+
+
+def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None):
     """Scale all gradients down together so that their total norm is at most `max_norm`.
 
     Parameters
@@ -28,6 +99,8 @@ def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=Fals
         The order of the norm of the vector of all gradients; ``inf`` for the largest element.
     error_if_nonfinite : bool, default False
         Raise RuntimeError, with the gradients unchanged, if the norm is NaN or infinite.
+    foreach
+        Has no effect; there for PyTorch's signature.
 
     Returns
     -------
@@ -48,32 +121,14 @@ def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=Fals
     >>> w.grad
     tensor([0.6000, 0.8000])
     """
-    max_norm, norm_type = float(max_norm), float(norm_type)
-    if not max_norm >= 0:
-        raise ValueError(f"clip_grad_norm_: max_norm must not be negative, got {max_norm}")
-    if not norm_type > 0:
-        raise ValueError(f"clip_grad_norm_: norm_type must be positive, got {norm_type}")
-    gradients = _gradients(parameters)
+    parameters = _list(parameters)
     with cg.no_grad():
-        if not gradients:
-            return cg.tensor(0.0)
-        if norm_type == math.inf:
-            total = cg.stack([abs(g).max() if g.size else g.sum() for g in gradients]).max()
-        elif norm_type == 2.0:
-            total = cg.sqrt(sum((g * g).sum() for g in gradients))
-        else:
-            total = sum((abs(g) ** norm_type).sum() for g in gradients) ** (1.0 / norm_type)
-        norm = total.item()
-        if error_if_nonfinite and not math.isfinite(norm):
-            raise RuntimeError(f"clip_grad_norm_: the total norm of the gradients is {norm}; they were left unchanged")
-        factor = max_norm / (norm + 1e-6)
-        if not factor >= 1.0:
-            for g in gradients:
-                g.mul_(factor)
+        total = get_total_norm(_gradients(parameters), norm_type, error_if_nonfinite)
+    clip_grads_with_norm_(parameters, max_norm, total)
     return total
 
 
-def clip_grad_value_(parameters, clip_value):
+def clip_grad_value_(parameters, clip_value, foreach=None):
     """Cut every element of every gradient to ``[-clip_value, clip_value]``.
 
     Examples
