@@ -1,8 +1,7 @@
 """Hooks of modules: their handles, and calls that pass by them.
 
-A module keeps its hooks in ``_hooks``, {kind: HookTable}; the dict is empty until the first hook comes, so that a call of a module
-without hooks costs one test. Kinds: "forward_pre", "forward", "full_backward_pre", "full_backward", and four of saving and loading
-(`state.py`).
+A module keeps all its hooks in one table, so that a call of a module without hooks costs one test. Kinds: "forward_pre", "forward",
+"full_backward_pre", "full_backward", and four of saving and loading (`state.py`).
 """
 from __future__ import annotations
 
@@ -49,7 +48,7 @@ class RemovableHandle:
 
 
 class HookTable(dict):
-    """Hooks by id, in the order of registration. A plain dict cannot be referred to weakly."""
+    """{id: (kind, hook, *options)} in the order in which hooks are called. A plain dict cannot be referred to weakly."""
 
     __slots__ = ("__weakref__",)
 
@@ -61,22 +60,22 @@ class HookTable(dict):
 
 
 def add(module, kind, hook, *options, prepend=False):
-    """Register a hook, which is kept as ``(hook, *options)``; the handle that takes it off."""
+    """Register a hook; the handle that takes it off."""
     if not callable(hook):
         raise TypeError(f"register_{kind}_hook: a hook must be callable, got {type(hook).__name__}")
-    table = module._hooks.setdefault(kind, HookTable())
+    table = module._hooks
     handle = RemovableHandle(table)
     others = dict(table) if prepend else {}
     for key in others:
         del table[key]
-    table[handle.id] = (hook, *options)
+    table[handle.id] = (kind, hook, *options)
     table.update(others)
     return handle
 
 
 def of(module, kind):
     """The hooks of a kind as a list of ``(hook, *options)``, which hooks may add to and take from."""
-    return list(module._hooks.get(kind, {}).values())
+    return [entry[1:] for entry in module._hooks.values() if entry[0] == kind]
 
 
 def call(module, args, kwargs):
@@ -92,7 +91,7 @@ def call(module, args, kwargs):
             args, kwargs = result
         else:
             args = result if isinstance(result, tuple) else (result,)
-    backward = _Backward(module) if module._hooks.get("full_backward") or module._hooks.get("full_backward_pre") else None
+    backward = _Backward(module) if of(module, "full_backward") or of(module, "full_backward_pre") else None
     if backward:
         args = backward.enter(args)
     out, waiting = None, of(module, "forward")

@@ -53,7 +53,7 @@ class Module:
         own["_buffers"] = {}
         own["_modules"] = {}
         own["_non_persistent_buffers_set"] = set()
-        own["_hooks"] = {}
+        own["_hooks"] = _hooks.HookTable()
 
     def forward(self, *args, **kwargs):
         """Compute the output; every subclass writes its own."""
@@ -86,6 +86,8 @@ class Module:
         elif isinstance(value, Module):
             if "_modules" not in own:
                 raise AttributeError(f"{type(self).__name__}: cannot assign module '{name}' before super().__init__()")
+            if name in vars(Module):
+                raise KeyError(f"{type(self).__name__}: '{name}' is a method of every Module; give the child another name")
             self._forget(name, "_modules")
             own["_modules"][name] = value
         elif name in own.get("_parameters", ()):
@@ -117,7 +119,7 @@ class Module:
 
     def __setstate__(self, state):
         self.__dict__.update(state)
-        self.__dict__.setdefault("_hooks", {})
+        self.__dict__.setdefault("_hooks", _hooks.HookTable())
 
     def __dir__(self):
         own = self.__dict__
@@ -465,6 +467,55 @@ class Module:
         return _hooks.add(self, "load_state_dict_post", hook)
 
     # ------------------------------------------------------------------ printing
+    def summary(self, *inputs, input_size=None, dtype=None, **kwargs):
+        """A table of all layers: shapes of their results, parameters, bytes, multiply-adds.
+
+        The module is called once with the inputs, in evaluation mode and without recording; hooks, modes and random numbers are then
+        as before. Without inputs it is not called, and shapes and multiply-adds are left out.
+
+        Parameters
+        ----------
+        *inputs
+            What the module is called with; a tuple of ints stands for zeros of that shape.
+        input_size : tuple of int, or list of them, optional
+            The same for those who know it by this name.
+        dtype : dtype, optional
+            Of the zeros; that of the first parameter by default.
+        **kwargs
+            Handed to the module.
+
+        Returns
+        -------
+        ModelSummary
+            Prints as a table, in notebooks as HTML; the figures are its attributes (``parameters``, ``trainable``, ``parameter_bytes``,
+            ``multiply_adds``, ``flops``, ``layers``, ...).
+
+        Notes
+        -----
+        Multiply-adds are those of matrix products: ``out.size * in_features`` of a linear layer, ``out.size * in_channels / groups *
+        kernel`` of a convolution, projections and both products of attention, ``steps * weights`` of recurrent layers. Sums of biases,
+        elementwise functions and products that a forward writes itself are not counted.
+
+        Examples
+        --------
+        >>> import cgrad as cg
+        >>> net = cg.nn.Sequential(cg.nn.Linear(4, 8), cg.nn.ReLU(), cg.nn.Linear(8, 2))
+        >>> net.summary((1, 4))
+        layer        output shape  parameters  trainable  bytes  multiply-adds
+        ----------------------------------------------------------------------
+        Sequential   (1, 2)                 -          -      -              -
+          0: Linear  (1, 8)                40        yes    160             32
+          1: ReLU    (1, 8)                 -          -      -              -
+          2: Linear  (1, 2)                18        yes     72             16
+        ----------------------------------------------------------------------
+        parameters     58 (58 trainable), 232 B
+        buffers        0 B
+        outputs        72 B
+        multiply-adds  48 (96 flops)
+        """
+        from cgrad.nn.summary import summarize
+        return summarize(self, inputs, input_size, dtype, kwargs)
+
     def extra_repr(self):
         """What stands between the brackets of the printed form, before the children."""
         return ""
