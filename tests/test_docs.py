@@ -13,7 +13,7 @@ import pytest
 import cgrad as cg
 
 ROOT = Path(__file__).resolve().parents[1]
-MODULES = ["autograd", "func", "nn", "nn.functional", "nn.init", "nn.utils", "nn.utils.parametrize", "nn.utils.parametrizations", "optim", "data",
+MODULES = ["autograd", "func", "nn", "nn.functional", "nn.init", "nn.utils", "nn.utils.parametrize", "nn.utils.parametrizations", "nn.utils.rnn", "optim", "data",
            "memory", "random", "linalg", "fft"]
 
 

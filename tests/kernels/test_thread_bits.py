@@ -14,6 +14,7 @@ import cgrad as cg
 from cgrad import _buildinfo
 from cgrad.kernels import dispatch, doors, parallel, reduce
 from cgrad.nn import functional as F
+from cgrad.ops import recurrent
 
 THREADS = (1, 2, 3, 8)
 SHAPE = (263, 269)              # enough for eight threads even where an element costs one addition; no multiple of anything
@@ -218,6 +219,11 @@ FAMILIES = {
         "adaptive_avg_pool": normalised(lambda x: F.adaptive_avg_pool2d(x, (5, 1)), (7, 9, 40, 61)),
         "grid_sample": normalised(lambda x, grid: F.grid_sample(x, cg.tanh(grid)), (5, 7, 40, 61), (5, 37, 41, 2)),
         "adaptive_max_pool": normalised(lambda x: F.adaptive_max_pool3d(x, (2, 3, 7)), (61, 9, 8, 61)),
+    },
+    "recurrent": {
+        "lstm": normalised(lambda x, h, c, w: recurrent.lstm(x, h, c, w, None, False)[0], (90 * 20, 4 * 17), (90, 17), (90, 17), (4 * 17, 17)),
+        "gru": normalised(lambda x, h, w: recurrent.gru(x, h, w, None, None, True)[0], (90 * 20, 3 * 17), (90, 17), (3 * 17, 17)),
+        "rnn": normalised(lambda x, h, w: recurrent.rnn(x, h, w, False, (90, 90, 71, 40), False)[0], (291, 67), (90, 67), (67, 67)),
     },
     "optim": {
         "SGD": trained(cg.optim.SGD),

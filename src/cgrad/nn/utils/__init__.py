@@ -1,14 +1,15 @@
-"""Helpers for training: clipping of gradients, parameters as one vector, parametrizations, fusion with batch norms."""
+"""Helpers for training: clipping of gradients, parameters as one vector, parametrizations, fusion with batch norms, batches of sequences."""
 from __future__ import annotations
 
 import math
 
 import cgrad as cg
 from cgrad.core.tensor import Tensor
+from cgrad.nn.utils import rnn
 
 __all__ = [
     "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "fuse_conv_bn_eval", "fuse_conv_bn_weights", "fuse_linear_bn_eval",
-    "fuse_linear_bn_weights", "get_total_norm", "parameters_to_vector", "vector_to_parameters",
+    "fuse_linear_bn_weights", "get_total_norm", "parameters_to_vector", "rnn", "vector_to_parameters",
 ]
 
 _LAZY = {"fuse_conv_bn_eval": "fusion", "fuse_conv_bn_weights": "fusion", "fuse_linear_bn_eval": "fusion", "fuse_linear_bn_weights": "fusion",
