@@ -116,7 +116,7 @@ def test_a_list_is_a_data_set():
     assert [b.tolist() for b in DataLoader([3.0, 4.0, 5.0], batch_size=2)] == [[3.0, 4.0], [5.0]]
 
 
-@pytest.mark.parametrize("options", [{"batch_size": 0}, {"batch_size": 2.0}, {"batch_size": True}, {"num_workers": 2}, {"shuffle": True, "sampler": [0]},
+@pytest.mark.parametrize("options", [{"batch_size": 0}, {"batch_size": 2.0}, {"batch_size": True}, {"num_workers": -1}, {"shuffle": True, "sampler": [0]},
                                      {"batch_size": None, "drop_last": True}, {"seed": 0, "generator": cg.Generator(0)}])
 def test_bad_options_are_refused(options):
     with pytest.raises(ValueError, match="DataLoader"):
