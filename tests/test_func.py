@@ -249,6 +249,65 @@ def test_tracked_tensors_in_the_closure_are_differentiated_through():
         assert not func.grad(lambda x: w * x**2)(t(2.0)).requires_grad
 
 
+def long_chain(x, n):
+    y = x
+    for _ in range(n):
+        y = y * 1.0
+    return y * x
+
+
+def wide_sum(x, n):
+    parts = [x * float(k) for k in range(n)]
+    while len(parts) > 1:
+        parts = [a + b for a, b in zip(parts[::2], parts[1::2])] + parts[len(parts) & ~1:]
+    return parts[0]
+
+
+@pytest.mark.parametrize("tracked", [False, True])
+def test_graphs_of_any_size_and_shape(tracked):
+    """The walk that looks for what is tracked outside has a quick way for small graphs."""
+    w = t(2.0).requires_grad_(tracked)
+    for f, slope, second in [(lambda x: long_chain(x, 10), 6, 2), (lambda x: long_chain(x, 10_000), 6, 2), (lambda x: wide_sum(x, 2000), 1999000, 0),
+                             (lambda x: cg.stack([x * float(k) for k in range(600)]).sum(), 179700, 0)]:
+        g = func.grad(lambda x, f=f: f(x) * w)(t(3.0))
+        close(g, 2 * slope)
+        assert g.requires_grad is tracked
+        if tracked:
+            close(cg.autograd.grad(g, w)[0], slope)
+        close(func.grad(func.grad(f))(t(3.0)), second)
+    p = {str(k): t(float(k)) for k in range(40)}
+    f = lambda p: sum((v * v for v in p.values()), start=w * 0.0) * w
+    g = func.grad(f)(p)
+    assert all(v.item() == 4.0 * k and v.requires_grad is tracked for k, v in enumerate(g.values()))
+    g = func.grad(f, 0)({"7": t(7.0)})
+    assert g["7"].requires_grad is tracked
+    with cg.no_grad():
+        assert func.grad(lambda x: x * w)(t(3.0)).item() == 2.0 and w.grad is None
+
+
+def test_what_the_function_does_with_its_argument_is_its_own_affair():
+    seen = []
+
+    def f(x):
+        x.register_hook(lambda g: seen.append(g.item()) or g * 10)
+        return x * x
+    close(func.grad(f)(t(3.0)), 60)
+    assert seen == [6.0]
+
+    def backward_inside(x):
+        (x * 5).backward()
+        return x * x + x.grad
+    x = t(3.0)
+    value, g = func.value_and_grad(backward_inside)(x)
+    close(value, 14)
+    close(g, 6)
+    assert x.grad is None
+    close(func.grad(lambda x: x)(t(3.0)), 1)
+    close(func.grad(lambda x, y: y.sum())(t(3.0), t(1.0).requires_grad_()), 0)
+    view = t([1.0, 2.0, 3.0])[::2]
+    close(func.grad(lambda x: (x * x).sum())(view), [2, 6])
+
+
 def test_gradient_penalty():
     net = cg.nn.Sequential(cg.nn.Linear(2, 4), cg.nn.Tanh(), cg.nn.Linear(4, 1)).double()
     x = t([0.3, -0.7])

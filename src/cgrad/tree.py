@@ -27,13 +27,22 @@ def flatten(tree, none_is_leaf=True):
 
 def _take_apart(tree, leaves, none_is_leaf):
     if isinstance(tree, dict):
-        return type(tree), tuple(tree), [_take_apart(value, leaves, none_is_leaf) for value in tree.values()]
-    if isinstance(tree, (list, tuple)):
-        return type(tree), None, [_take_apart(value, leaves, none_is_leaf) for value in tree]
-    if tree is None and not none_is_leaf:
+        keys, parts = tuple(tree), tree.values()
+    elif isinstance(tree, (list, tuple)):
+        keys, parts = None, tree
+    elif tree is None and not none_is_leaf:
         return NOTHING
-    leaves.append(tree)
-    return LEAF
+    else:
+        leaves.append(tree)
+        return LEAF
+    shapes = []
+    for part in parts:
+        if part is None or isinstance(part, (dict, list, tuple)):
+            shapes.append(_take_apart(part, leaves, none_is_leaf))
+        else:                                # most are leaves: no call for them
+            leaves.append(part)
+            shapes.append(LEAF)
+    return type(tree), keys, shapes
 
 
 def unflatten(shape, leaves):
@@ -62,7 +71,7 @@ def _put_together(shape, leaves):
     if shape is NOTHING:
         return None
     kind, keys, parts = shape
-    values = [_put_together(part, leaves) for part in parts]
+    values = [next(leaves) if part is LEAF else _put_together(part, leaves) for part in parts]
     if keys is not None:
         if kind is dict:
             return dict(zip(keys, values))
@@ -70,7 +79,9 @@ def _put_together(shape, leaves):
             return kind(zip(keys, values))
         except TypeError:                    # a defaultdict and the like, whose first argument is no content
             return dict(zip(keys, values))
-    return kind(*values) if hasattr(kind, "_fields") else kind(values)
+    if kind is list:
+        return values
+    return kind(*values) if kind is not tuple and hasattr(kind, "_fields") else kind(values)
 
 
 def tree_map(function, tree, none_is_leaf=True):

@@ -58,6 +58,10 @@ def leave_map():
     n_running -= 1
 
 
+cdef bint any_map() noexcept:
+    return n_running > 0
+
+
 def maps():
     """The vmaps that run in this thread, outermost first, as (level, size, randomness)."""
     return getattr(running, "maps", ()) if n_running else ()

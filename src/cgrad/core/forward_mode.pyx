@@ -11,7 +11,7 @@ from cpython.object cimport PyObject
 from libc.limits cimport INT_MAX
 from libc.string cimport memset
 
-from cgrad.core.batching cimport batched_call, is_batch, level_of, wrap as wrap_batch
+from cgrad.core.batching cimport any_map, batched_call, is_batch, level_of, wrap as wrap_batch
 from cgrad.core.dtype cimport KIND, KIND_FLOAT, dtype_object
 from cgrad.core.primitive cimport (
     BILINEAR, LINEAR, NONDIFF, Primitive, Rule, call_rule, tuple_items,
@@ -22,7 +22,8 @@ from cgrad.core.tensor cimport (
     stale,
 )
 
-from cgrad.core import apply, batching, engine, graph, primitive
+from cgrad.core import apply, batching, graph, primitive
+from cgrad.core.engine import run_backward
 
 cdef object functions = None
 
@@ -256,7 +257,7 @@ def gradients(tuple outputs, tuple seeds, inputs, bint retain, bint create, int 
     cdef int level = 0
     cdef bint batch = False
     if knows_no_level(outputs, seeds, inputs):
-        return engine.run_backward(outputs, seeds, inputs, retain, create)
+        return run_backward(outputs, seeds, inputs, retain, create)
     for x in (*outputs, *seeds, *inputs):
         while level_of(x) >= below:
             x = (<Tensor>x).extra["batch"][1]
@@ -382,7 +383,7 @@ def send_backward(tuple outputs, tuple seeds, bint retain, bint create):
         plain_seeds.append(g)
     if any([batching.is_batched(g) for g in plain_seeds]):
         raise RuntimeError("backward: a batched gradient for a result from outside vmap would leave a batch in .grad; use cgrad.func.vjp")
-    engine.run_backward(tuple(plain_outputs), tuple(plain_seeds), None, retain, create)
+    run_backward(tuple(plain_outputs), tuple(plain_seeds), None, retain, create)
 
 
 cdef object marked_call(Primitive p, tuple operands, tuple options):
@@ -427,8 +428,7 @@ def fresh(Tensor x):
 
 def fresh_input(Tensor x):
     """`fresh` for an input of a derivative: inside vmap each example has its own gradient, even of an input that they share."""
-    running = batching.maps()
-    return fresh(expanded(x, [(level, size) for level, size, _ in running]) if running else x)
+    return fresh(expanded(x, [(level, size) for level, size, _ in batching.maps()]) if any_map() else x)
 
 
 # ---------------------------------------------------------------------- the gradient of a number, where nothing else is tracked
@@ -477,11 +477,12 @@ cdef bint comes_only_from(Tensor value, list leaves) except -1:
 
 
 def leaf_gradients(value, list leaves):
-    """The gradients of a number by new leaves, None for each that it does not depend on; or None if this needs `gradients`.
+    """The gradients of a number by new leaves; or None if this needs `gradients`.
 
     That is where it carries a level, is no recorded floating-point number, or depends on something else that is tracked.
     """
     cdef Tensor y, x
+    cdef list found = []
     if not isinstance(value, Tensor):
         return None
     y = <Tensor>value
@@ -493,33 +494,75 @@ def leaf_gradients(value, list leaves):
             return None
     if not comes_only_from(y, leaves):
         return None
-    engine.run_backward((y,), (None,), None, False, False)
-    return [(<Tensor>leaf).gradient for leaf in leaves]
+    run_backward((y,), (None,), None, False, False)
+    for leaf in leaves:
+        x = <Tensor>leaf
+        found.append(functions.zeros_like(alias_tensor(x)) if x.gradient is None else x.gradient)
+    return found
 
 
-def gradient_by_tensor(name, function, tuple args, dict kwargs, Py_ssize_t place, finish):
-    """(value, gradient) of a function of a plain tensor at one place; None, and nothing done, where that argument is another thing.
+cdef object with_leaves(object tree, list leaves, int depth):
+    """A copy of a tree with new leaves in the place of its tensors; NotImplemented if there is more to it than plain tensors and branches."""
+    cdef Tensor leaf
+    if type(tree) is Tensor:
+        if (<Tensor>tree).flags & ~<unsigned int>CONTIGUOUS or KIND[(<Tensor>tree).dtype_id] != KIND_FLOAT:
+            return NotImplemented
+        leaf = alias_tensor(<Tensor>tree)
+        leaf.flags |= REQUIRES_GRAD
+        leaves.append(leaf)
+        return leaf
+    if tree is None:
+        return None
+    if type(tree) not in (dict, list, tuple) or depth == DEPTH:
+        return NotImplemented
+    parts = [with_leaves(part, leaves, depth + 1) for part in (tree.values() if type(tree) is dict else tree)]
+    for part in parts:
+        if part is NotImplemented:
+            return NotImplemented
+    return dict(zip(tree, parts)) if type(tree) is dict else parts if type(tree) is list else tuple(parts)
 
-    If the result is no plain number, ``finish(name, recording, x, leaf, result)`` has the last word.
+
+cdef object with_values(object tree, values):
+    """The same tree with the next values of an iterator in the place of its tensors."""
+    if type(tree) is dict:
+        return {key: with_values(part, values) for key, part in tree.items()}
+    if type(tree) is list:
+        return [with_values(part, values) for part in tree]
+    if type(tree) is tuple:
+        return tuple([with_values(part, values) for part in tree])
+    return None if tree is None else next(values)
+
+
+def gradient_of_call(name, function, tuple args, dict kwargs, argnums, finish):
+    """(value, gradient) of a call by plain tensors in plain trees; None, and nothing done, where the arguments are other things.
+
+    If the result is no plain number, ``finish(name, recording, leaves, result)`` gives the value and the flat gradients.
     """
-    cdef Tensor x, leaf
-    cdef bint recording
-    if not 0 <= place < len(args) or type(args[place]) is not Tensor:
+    cdef list changed, leaves = []
+    cdef bint recording, single = type(argnums) is int
+    if any_map() or not single and type(argnums) is not tuple:
         return None
-    x = <Tensor>args[place]
-    if x.flags & ~<unsigned int>CONTIGUOUS or KIND[x.dtype_id] != KIND_FLOAT or batching.maps():
-        return None
-    leaf = alias_tensor(x)
-    leaf.flags |= REQUIRES_GRAD
+    changed = list(args)
+    for n in (argnums,) if single else argnums:
+        if type(n) is not int or not 0 <= n < len(args) or changed[n] is not args[n]:
+            return None
+        changed[n] = with_leaves(args[n], leaves, 0)
+        if changed[n] is NotImplemented:
+            return None
     recording = set_grad_mode(True)
     try:
-        result = function(leaf, *args[1:], **kwargs) if place == 0 else function(*args[:place], leaf, *args[place + 1:], **kwargs)
-        found = leaf_gradients(result, [leaf])
-        if found is None or found[0] is None:
-            return finish(name, recording, x, leaf, result)
-        return alias_tensor(<Tensor>result), found[0]
+        result = function(*changed, **kwargs) if kwargs else function(*changed)
+        found = leaf_gradients(result, leaves)
+        if found is None:
+            result, found = finish(name, recording, leaves, result)
+        else:
+            result = alias_tensor(<Tensor>result)
     finally:
         set_grad_mode(recording)
+    if single and type(args[argnums]) is Tensor:
+        return result, found[0]
+    values = iter(found)
+    return result, (with_values(args[argnums], values) if single else tuple([with_values(args[n], values) for n in argnums]))
 
 
 cdef object expanded(Tensor x, list batches):

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec
 
-from cgrad.core.forward_mode import fresh_input, gradient_by_tensor, gradients, is_dual, leaf_gradients
+from cgrad.core.forward_mode import fresh_input, gradient_of_call, gradients, is_dual, leaf_gradients
 from cgrad.core.tape import swap_grad_enabled
 from cgrad.core.tensor import Tensor
 from cgrad.func.arguments import Picked, checked, released, seen_from_outside, split_aux
@@ -86,6 +86,7 @@ def grad(func: Callable[_P, Any], argnums: int | Sequence[int] = 0, has_aux: boo
 
 
 def _named(wrapper, prefix, func):
+    """The wrapper with a name, a docstring and a signature that tell of its function; functools.wraps would take a microsecond."""
     wrapper.__name__ = wrapper.__qualname__ = f"{prefix}({getattr(func, '__name__', 'function')})"
     wrapper.__doc__ = func.__doc__
     wrapper.__wrapped__ = func
@@ -94,8 +95,8 @@ def _named(wrapper, prefix, func):
 
 def _differentiated(name, func, argnums, has_aux, args, kwargs):
     """(value, gradient), and with `has_aux` ((value, aux), gradient), of a call."""
-    if type(argnums) is int and not has_aux:
-        found = gradient_by_tensor(name, func, args, kwargs, argnums, _single)
+    if not has_aux:
+        found = gradient_of_call(name, func, args, kwargs, argnums, _plain)
         if found is not None:
             return found
     picked = Picked(name, func, args, kwargs, argnums)
@@ -109,8 +110,8 @@ def _differentiated(name, func, argnums, has_aux, args, kwargs):
     return (value, released(aux, keep)) if has_aux else value, picked.as_arguments(found)
 
 
-def _single(name, recording, x, leaf, value):
-    value, (found,), _ = _gradients(name, recording, [x], [leaf], value)
+def _plain(name, recording, leaves, value):
+    value, found, _ = _gradients(name, recording, (), leaves, value)
     return value, found
 
 
@@ -128,4 +129,4 @@ def _gradients(name, recording, tensors, inputs, value):
     if found is None:
         keep = seen_from_outside(recording, tensors, inputs, [value])
         found = gradients((value,), (None,), inputs, keep, keep) if value.requires_grad or is_dual(value) else [None] * len(inputs)
-    return released(value, keep), [zeros_like(x) if g is None else g for g, x in zip(found, tensors)], keep
+    return released(value, keep), [zeros_like(x) if g is None else g for g, x in zip(found, inputs)], keep
