@@ -79,7 +79,10 @@ def test_grad_refuses_what_it_cannot_differentiate():
         (lambda: func.grad(lambda x: x)(3.0), TypeError, "float"),
         (lambda: func.grad(lambda x: x.sum())(cg.tensor([1, 2])), TypeError, "int64"),
         (lambda: func.grad(lambda x: x.argmax())(x), TypeError, "int64"),
-        (lambda: func.grad(3)(x), TypeError, "function"),
+        (lambda: func.grad(3)(x), TypeError, "function"), (lambda: func.grad(lambda x: x.sum(), argnums="x")(x), TypeError, "argnums must be .* got 'x'"),
+        (lambda: func.hvp(lambda x: x.sum(), x, x), TypeError, "hvp: primals and tangents must be tuples"), (lambda: func.hvp(3, (x,), (x,)), TypeError, "hvp: expected"),
+        (lambda: func.hvp(lambda x: x * 2, (x,), (x,)), ValueError, "hvp: the function must return one number"),
+        (lambda: func.hvp(lambda x: x.sum(), (x,), (t(1.0),)), ValueError, r"hvp: tangents must have the shape \(2,\)"),
     ]:
         with pytest.raises(error, match=text):
             bad()
@@ -632,6 +635,12 @@ def test_an_ensemble_is_a_map_over_stacked_modules():
     for k, net in enumerate(nets):
         net(x).square().sum().backward()
         close(parameters["3.weight"].grad[k], net[3].weight.grad.numpy())
+    nets = [net.train() for net in nets]
+    func.vmap(call, (0, 0, None))(parameters, buffers, x)                               # each module keeps its own running averages
+    for k, net in enumerate(nets):
+        net(x)
+        close(buffers["1.running_mean"][k], net[1].running_mean.numpy())
+    assert buffers["1.num_batches_tracked"].tolist() == [1, 1, 1]
     for bad, text in [([], "at least one module"), ([nets[0], cg.nn.Tanh()], "of one class, got Sequential and, as number 1, Tanh"),
                       ([cg.nn.Linear(2, 1), cg.nn.Linear(2, 1).eval()], "number 1 differs"),
                       ([cg.nn.Linear(2, 1), cg.nn.Linear(2, 1, bias=False)], r"module 1 has other parameters or buffers than the first: \['bias'\]"),

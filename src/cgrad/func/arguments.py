@@ -55,7 +55,10 @@ def checked(name, function):
 
 
 def _argnum(name, n, count):
-    i = operator.index(n)
+    try:
+        i = operator.index(n)
+    except TypeError:
+        raise TypeError(f"{name}: argnums must be the number of an argument or a tuple of such, got {n!r}") from None
     if not -count <= i < count:
         raise ValueError(f"{name}: there is no argument {i}; the function was called with {count} positional arguments")
     return i % count

@@ -43,7 +43,7 @@ def value_and_grad(func: Callable[_P, Any], argnums: int | Sequence[int] = 0, ha
     checked("value_and_grad", func)
 
     def value_and_gradient(*args, **kwargs):
-        return _differentiated("value_and_grad", func, argnums, has_aux, args, kwargs)
+        return differentiated("value_and_grad", func, argnums, has_aux, args, kwargs)
     return _named(value_and_gradient, "value_and_grad", func)
 
 
@@ -80,7 +80,7 @@ def grad(func: Callable[_P, Any], argnums: int | Sequence[int] = 0, has_aux: boo
     checked("grad", func)
 
     def gradient(*args, **kwargs):
-        value, found = _differentiated("grad", func, argnums, has_aux, args, kwargs)
+        value, found = differentiated("grad", func, argnums, has_aux, args, kwargs)
         return (found, value[1]) if has_aux else found
     return _named(gradient, "grad", func)
 
@@ -93,7 +93,7 @@ def _named(wrapper, prefix, func):
     return wrapper
 
 
-def _differentiated(name, func, argnums, has_aux, args, kwargs):
+def differentiated(name, func, argnums, has_aux, args, kwargs):
     """(value, gradient), and with `has_aux` ((value, aux), gradient), of a call."""
     if not has_aux:
         found = gradient_of_call(name, func, args, kwargs, argnums, _plain)

@@ -7,9 +7,9 @@ from typing import Any, Literal, ParamSpec
 
 from cgrad.core.batching import enter_level, enter_map, leave_map, make_batched, split_batched, unbatched
 from cgrad.core.element import BatchError
-from cgrad.func.arguments import Picked
-from cgrad.func.grad import value_and_grad
-from cgrad.func.jvp import jvp, push
+from cgrad.func.arguments import Picked, checked
+from cgrad.func.grad import differentiated
+from cgrad.func.jvp import along, push
 from cgrad.func.vjp import Pullback
 from cgrad.ops.creation import eye, zeros, zeros_like
 from cgrad.ops.joining import concat, stack
@@ -303,12 +303,12 @@ def hvp(func: Callable[..., Any], primals: Sequence[Any], tangents: Any, has_aux
     >>> cg.func.hvp(lambda x: (x ** 3).sum(), (cg.tensor([1.0, 2.0]),), (cg.tensor([1.0, 10.0]),))
     (tensor([ 3., 12.]), tensor([  6., 120.]))
     """
+    checked("hvp", func)
+
+    def gradient(*args):
+        value, found = differentiated("hvp", func, numbers, has_aux, args, {})
+        return (found, value[1]) if has_aux else found
     numbers = argnums
     if argnums is None and isinstance(primals, (tuple, list)):
         numbers = 0 if len(primals) == 1 else tuple(range(len(primals)))
-    differentiated = value_and_grad(func, numbers, has_aux)
-
-    def gradient(*args):
-        value, found = differentiated(*args)
-        return (found, value[1]) if has_aux else found
-    return jvp(gradient, primals, tangents, has_aux, argnums)
+    return along("hvp", gradient, primals, tangents, has_aux, argnums)

@@ -41,11 +41,15 @@ def jvp(func: Callable[..., Any], primals: Sequence[Any], tangents: Any, has_aux
     >>> cg.func.jvp(lambda x: x ** 2, (cg.tensor([1.0, 2.0]),), (cg.tensor([1.0, 10.0]),))
     (tensor([1., 4.]), tensor([ 2., 40.]))
     """
+    return along("jvp", func, primals, tangents, has_aux, argnums)
+
+
+def along(name, func, primals, tangents, has_aux, argnums):
+    """`jvp`, under the name of what was called."""
     if not isinstance(primals, (tuple, list)) or argnums is None and not isinstance(tangents, (tuple, list)):
-        raise TypeError("jvp: primals and tangents must be tuples, one entry for each argument; for one argument write (x,) and (t,)")
-    picked = Picked("jvp", func, primals, {}, argnums)
-    directions = tangents_for(picked, tangents)
-    results, moved, out_shape, aux = push("jvp", picked, directions, has_aux)
+        raise TypeError(f"{name}: primals and tangents must be tuples, one entry for each argument; for one argument write (x,) and (t,)")
+    picked = Picked(name, func, primals, {}, argnums)
+    results, moved, out_shape, aux = push(name, picked, tangents_for(picked, tangents), has_aux)
     output, tangent = unflatten(out_shape, results), unflatten(out_shape, moved)
     return (output, tangent, aux) if has_aux else (output, tangent)
 
