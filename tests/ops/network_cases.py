@@ -78,6 +78,12 @@ network("scaled_dot_product_attention", [
     Sample(_q, _k, _v, np.array([[1, 0, 1, 1, 0], [0, 1, 0, 0, 1], [1, 1, 1, 1, 1]], bool)),
     Sample(Draw((4, 3, 2)), Draw((2, 3, 2)), Draw((2, 3, 2)), enable_gqa=True)], tolerance=10)
 
+# -------------------------------------------------------------------------------------------------------------- recurrence
+for _name, _gates in (("rnn_tanh_cell", 1), ("rnn_relu_cell", 1), ("gru_cell", 3)):
+    network(_name, [Sample(Draw((2, 3)), Draw((2, 2)), Draw((2 * _gates, 3)), Draw((2 * _gates, 2)), Draw((2 * _gates,)), Draw((2 * _gates,))),
+                    Sample(Draw((3,)), Draw((2,)), Draw((2 * _gates, 3)), Draw((2 * _gates, 2)))], tolerance=10)
+network("lstm_cell", [Sample(Draw((2, 3)), [Draw((2, 2)), Draw((2, 2))], Draw((8, 3)), Draw((8, 2)), Draw((8,)), Draw((8,)))], tolerance=10)
+
 # ------------------------------------------------------------------------------------------------------------ activations
 for _name in ("celu", "elu", "hardsigmoid", "hardswish", "hardtanh", "leaky_relu", "linear", "mish", "relu", "relu6", "selu", "silu", "threshold"):
     for _row in [r for r in ROWS if r.name == _name]:          # those of the operation, which is another function there
