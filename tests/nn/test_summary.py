@@ -33,6 +33,9 @@ def test_figures_of_a_convolutional_network():
      3 * 5 * 64 + 3 * 7 * 128 + 2 * 3 * 5 * 7 * 8 + 3 * 5 * 64),
     (nn.MultiheadAttention(8, 2, kdim=3, vdim=4), ((5, 3, 8), (7, 3, 3), (7, 3, 4)),
      3 * 5 * 64 + 3 * 7 * 8 * 7 + 2 * 3 * 5 * 7 * 8 + 3 * 5 * 64),
+    (nn.LSTM(3, 5, batch_first=True), ((2, 7, 3),), 2 * 7 * 4 * 5 * (3 + 5)),
+    (nn.GRU(3, 5, num_layers=2, bidirectional=True), ((7, 2, 3),), 2 * 7 * 3 * 5 * 2 * ((3 + 5) + (10 + 5))),
+    (nn.RNNCell(3, 5), ((2, 3),), 2 * 5 * (3 + 5)),
 ])
 def test_multiply_adds_of_each_layer(layer, args, want):
     assert layer.summary(*args).multiply_adds == want
