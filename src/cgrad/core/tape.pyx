@@ -203,6 +203,29 @@ cdef class Node:
         return tuple((node_edge(self, i), node_edge_output(self, i)) for i in range(self.n_inputs))
 
     @property
+    def operation(self):
+        """The entry of the operation, with the names of its inputs and its rules; of a user's Op, what calls it."""
+        return self.primitive
+
+    @property
+    def arguments(self):
+        """What the call was given beside its inputs, by name."""
+        return dict(zip(getattr(self.primitive, "option_names", ()), self.options or ()))
+
+    @property
+    def saved_inputs(self):
+        """For each input what is kept of it for backward, or None."""
+        values = [self.saved0, self.saved1]
+        if self.rest is not None and self.rest.saved is not None:
+            values += self.rest.saved
+        return tuple(values[:self.n_inputs])
+
+    @property
+    def saved_results(self):
+        """The results that are kept for backward, () if none is."""
+        return self.saved_out if isinstance(self.saved_out, tuple) else () if self.saved_out is None else (self.saved_out,)
+
+    @property
     def saved_tensors(self):
         """The tensors that the node keeps for its backward."""
         values = [self.saved0, self.saved1]

@@ -253,9 +253,9 @@ power = define(
 
     Notes
     -----
-    ``0 ** 0`` is 1.  A negative base is fine with whole exponents and NaN with others.  Gradient in `x`:
-    ``g * y * x**(y - 1)``, so at ``x = 0`` it is 0, 1, 0 and infinite for the exponents 0, 1, 2 and 1/2.  Gradient in `y`:
-    ``g * out * log(x)``, and 0 where ``x = 0`` and ``y >= 0``.
+    ``0 ** 0`` is 1.  A negative base is fine with whole exponents and NaN with others.  Gradient: ``g * y * x ** (y - 1)`` and
+    ``g * out * log(x)``.  The first is 0, 1, 0 and infinite at ``x = 0`` for the exponents 0, 1, 2 and 1/2, the second 0 where ``x = 0``
+    and ``y >= 0``.
 
     Examples
     --------
@@ -358,7 +358,7 @@ maximum = define(
 
     Notes
     -----
-    NaN if either is NaN.  The gradient goes to the larger one; at a tie each gets half.
+    NaN if either is NaN.  Gradient: ``g`` to the larger one; at a tie each gets half.
 
     Examples
     --------
@@ -374,7 +374,7 @@ minimum = define(
 
     Notes
     -----
-    NaN if either is NaN.  The gradient goes to the smaller one; at a tie each gets half.
+    NaN if either is NaN.  Gradient: ``g`` to the smaller one; at a tie each gets half.
 
     Examples
     --------

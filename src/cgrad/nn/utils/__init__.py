@@ -2,9 +2,13 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import cgrad as cg
 from cgrad.core.tensor import Tensor
+
+if TYPE_CHECKING:
+    from cgrad.nn.utils.fusion import fuse_conv_bn_eval, fuse_conv_bn_weights, fuse_linear_bn_eval, fuse_linear_bn_weights
 from cgrad.nn.utils import rnn
 
 __all__ = [
