@@ -8,9 +8,9 @@ from cgrad.nn import functional as F
 from cgrad.nn.image import Options
 
 __all__ = [
-    "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d", "AdaptiveMaxPool3d", "AvgPool1d",
-    "AvgPool2d", "AvgPool3d", "LPPool1d", "LPPool2d", "LPPool3d", "MaxPool1d", "MaxPool2d", "MaxPool3d", "MaxUnpool1d",
-    "MaxUnpool2d", "MaxUnpool3d",
+    "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d", "AdaptiveMaxPool3d",
+    "AvgPool1d", "AvgPool2d", "AvgPool3d", "FractionalMaxPool2d", "FractionalMaxPool3d", "LPPool1d", "LPPool2d", "LPPool3d", "MaxPool1d",
+    "MaxPool2d", "MaxPool3d", "MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d",
 ]
 
 
@@ -332,3 +332,42 @@ class MaxUnpool3d(_MaxUnpool):
     """
 
     _function: Callable[..., Any] = staticmethod(F.max_unpool3d)
+
+
+class _FractionalMaxPool(Options):
+    _options = ("kernel_size", "output_size", "output_ratio", "return_indices")
+
+    def __init__(self, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None):
+        super().__init__(kernel_size, output_size, output_ratio, return_indices)
+        self.register_buffer("_random_samples", _random_samples)
+        if (output_size is None) == (output_ratio is None):
+            raise ValueError(f"{type(self).__name__}: give either output_size or output_ratio")
+
+    def forward(self, input):
+        return self._function(input, self.kernel_size, self.output_size, self.output_ratio, self.return_indices, self._random_samples)
+
+
+class FractionalMaxPool2d(_FractionalMaxPool):
+    """The largest element of each of windows at random places; see `functional.fractional_max_pool2d`.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.nn.FractionalMaxPool2d(3, output_ratio=0.5)(cg.randn(2, 4, 10, 8)).shape
+    (2, 4, 5, 4)
+    """
+
+    _function: Callable[..., Any] = staticmethod(F.fractional_max_pool2d)
+
+
+class FractionalMaxPool3d(_FractionalMaxPool):
+    """The largest element of each of windows at random places; see `functional.fractional_max_pool3d`.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.nn.FractionalMaxPool3d(2, output_size=3)(cg.randn(2, 4, 5, 5, 5)).shape
+    (2, 4, 3, 3, 3)
+    """
+
+    _function: Callable[..., Any] = staticmethod(F.fractional_max_pool3d)
