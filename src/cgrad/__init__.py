@@ -34,7 +34,10 @@ newaxis = None
 __array_api_version__ = "2024.12"
 
 _LAZY = ("nn", "optim", "data", "fft", "func", "linalg", "special")
-_LAZY_FUNCTIONS = {"checkpoint_budget": "cgrad.autograd.budget", "explain": "cgrad.show.explain", "load": "cgrad.files", "save": "cgrad.files"}
+_LAZY_FUNCTIONS = {
+    "checkpoint_budget": "cgrad.autograd.budget", "explain": "cgrad.show.explain", "graph": "cgrad.show.graph", "load": "cgrad.files",
+    "save": "cgrad.files",
+}
 
 
 def __getattr__(name):

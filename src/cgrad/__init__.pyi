@@ -15,6 +15,7 @@ from cgrad.ops.namespace import NamespaceInfo as __array_namespace_info__
 from cgrad.ops.op import Op as Op
 from cgrad.ops.random import Generator as Generator
 from cgrad.show.explain import explain as explain
+from cgrad.show.graph import graph as graph
 from cgrad.core.dtype import DType
 from cgrad.core.tensor import _Number, _ArrayLike, _Axes, _Shape, _DTypeLike, _Device, _Index
 from cgrad.ops.namespace import FloatInfo, IntInfo

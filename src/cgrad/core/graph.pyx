@@ -1,10 +1,11 @@
 """Looking at a recorded graph without running it: what did results depend on?
 
-Used by the transformations of cgrad.func and by checkpoint.  Needs the GIL; walks with a stack of its own, so depth is no matter.
+Used by the transformations of cgrad.func, by checkpoint and by cgrad.show.  Needs the GIL; walks with a stack of its own, so depth is no matter.
 Next: engine.pyx, which runs graphs.
 """
-from cgrad.core.tape cimport Node, node_edge
-from cgrad.core.tensor cimport REQUIRES_GRAD, Tensor
+from cgrad.core.dtype cimport dtype_object
+from cgrad.core.tape cimport Node, node_edge, node_shape
+from cgrad.core.tensor cimport REQUIRES_GRAD, Tensor, shape_tuple
 
 
 def sources(results, known, unsigned long long since=0, bint first=False):
@@ -47,6 +48,19 @@ def sources(results, known, unsigned long long since=0, bint first=False):
             if edge is not None:
                 stack.append(edge)
     return leaves, older
+
+
+def result_types(Node node):
+    """(shape, dtype) of each result of a node."""
+    cdef list types = [(shape_tuple(node.out_rank, node_shape(node)), dtype_object(node.out_dtype))]
+    if node.rest is not None and node.rest.shapes is not None:
+        types += [(shape, dtype_object(dtype)) for dtype, shape in node.rest.shapes]
+    return types
+
+
+def memory_of(Tensor x):
+    """The block of memory that a tensor lies in, as (identity, bytes)."""
+    return id(x.storage), x.storage.nbytes
 
 
 def share_memory(Tensor x, Tensor y):

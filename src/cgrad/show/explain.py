@@ -4,7 +4,6 @@ from __future__ import annotations
 import collections
 import html
 import inspect
-import itertools
 import sys
 import unicodedata
 from collections.abc import Callable
@@ -15,7 +14,8 @@ from cgrad.core import watchers
 from cgrad.core.tensor import Tensor
 from cgrad.ops import PUBLIC
 from cgrad.show.formulas import call_text, documented_rule, rule_text
-from cgrad.show.steps import Walk, place_of
+from cgrad.show.names import name_places, variables
+from cgrad.show.steps import Walk
 from cgrad.tree import flatten
 
 __all__ = ["Explanation", "explain"]
@@ -94,7 +94,7 @@ def explain(result: Tensor | Callable[..., Tensor], *args: Any, gradient: Tensor
     if lang not in WORDS:
         raise ValueError(f"explain: lang must be one of {', '.join(map(repr, WORDS))}, got {lang!r}")
     noted = {}
-    known = _variables(sys._getframe(1)) if isinstance(result, Tensor) else {}
+    known = variables(sys._getframe(1)) if isinstance(result, Tensor) else {}
     if callable(result) and not isinstance(result, Tensor):
         result, known, noted = _call(result, args)
     elif args:
@@ -111,17 +111,6 @@ def explain(result: Tensor | Callable[..., Tensor], *args: Any, gradient: Tensor
         raise RuntimeError("explain: the graph was freed by another backward; explain before it, or call that one with retain_graph=True")
     walk = Walk(result, gradient, noted)
     return Explanation(walk, {**known, **(names or {})}, limit, WORDS[lang])
-
-
-def _variables(frame):
-    """Tensors by the names of the variables of a frame; parameters of modules by their paths."""
-    found = {}
-    for name, x in itertools.chain(frame.f_globals.items(), frame.f_locals.items()):
-        if isinstance(x, Tensor) and name.isidentifier() and not name.startswith("_"):
-            found[name] = x
-        elif hasattr(type(x), "named_parameters"):
-            found |= {f"{name}.{path}": p for path, p in x.named_parameters()}
-    return found
 
 
 def _call(function, args):
@@ -158,7 +147,7 @@ class Explanation:
 
     def __init__(self, walk, known, limit, words):
         self.walk, self._words = walk, words
-        self._names = _name_places(walk, known, words["constant"])
+        self._names = name_places(walk, known, words["constant"], walk.values)
         self._results = {}
         for place in self._names:
             if not isinstance(place, Tensor) and len(place) == 2:
@@ -274,40 +263,12 @@ class Explanation:
         return f"<table>{''.join(rows)}</table>"
 
 
-def _name_places(walk, known, constant):
-    """A name for every value: that of the caller's variable, else a number, for constants what they are."""
-    names = {place_of(x): name for name, x in known.items()}
-    plain = {(x.data_ptr(), x.shape): name for name, x in known.items() if not x.requires_grad}
-    inner, leaf_names = [map(f"{letter}{{}}".format, itertools.count(1)) for letter in "vx"]
-    out = {leaf: names.get(leaf) or next(n for n in leaf_names if n not in known) for leaf in walk.leaves}
-    used = {place for node in walk.nodes for place in walk.inputs(node)} | {walk.place}
-    results = {}
-    for place in used:
-        if not isinstance(place, Tensor) and len(place) == 2:
-            results.setdefault(place[0], []).append(place)
-    for node in walk.nodes:
-        for place in walk.inputs(node):
-            if not isinstance(place, Tensor) and len(place) == 3:
-                out[place] = _constant(walk.values.get(place), plain) or constant
-        for place in sorted(results[node], key=lambda place: place[1]):
-            out[place] = names.get(place) or next(n for n in inner if n not in known)
-    return out
-
-
 def _public_function(operation):
     """The public function of an operation, whose docstring tells its rules, or None."""
     from cgrad import linalg
     from cgrad.nn import functional
     owner = next((owner for owner in (PUBLIC, vars(functional), vars(linalg)) if operation.name in owner), {})
     return owner.get(operation.name)
-
-
-def _constant(value, plain):
-    """The name or the digits of something without gradient, if it has any."""
-    if isinstance(value, Tensor):
-        name = plain.get((value.data_ptr(), value.shape))
-        return name if name or value.size != 1 else f"{value.item():.6g}"
-    return None if value is None else f"{value:.6g}"
 
 
 def _width(text):

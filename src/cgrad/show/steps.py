@@ -1,6 +1,7 @@
-"""Steps: the nodes behind a result in the order in which they were recorded, with every number that can be known.
+"""Steps: the nodes behind results in the order in which they were recorded, and every number of them that can be known.
 
-The tape keeps only what backward needs. What it does not keep is computed again from what it keeps, where that is possible.
+A value is named by its place: a leaf by the tensor, a result by (node, number), a constant by (node, "input", i).  The tape keeps only
+what backward needs.  What it does not keep is computed again from what it keeps, where that is possible.
 """
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from cgrad.core import watchers
 from cgrad.core.tape import Node
 from cgrad.core.tensor import Tensor
 
-__all__ = ["Walk", "nodes_behind"]
+__all__ = ["Record", "Walk", "nodes_behind", "place_of"]
 
 
 def nodes_behind(*results):
@@ -36,16 +37,40 @@ def nodes_behind(*results):
     return sorted(seen, key=lambda node: node.sequence_number)
 
 
-class Walk:
-    """Forward and backward through the graph of a result.
-
-    A value is named by its place: a leaf by the tensor, a result by (node, number), a constant by (node, "input", i).
+class Record:
+    """What lies behind results.
 
     Attributes
     ----------
+    results : tuple of Tensor
     nodes : list of Node
+        In the order of recording.
     leaves : list of Tensor
         In the order in which they are first used.
+    """
+
+    def __init__(self, *results):
+        self.results = results
+        self.nodes = nodes_behind(*results)
+        edges = [edge for node in self.nodes for edge, _ in node.next_functions] + [y for y in results if y.grad_fn is None]
+        self.leaves = list({edge: None for edge in edges if isinstance(edge, Tensor)})
+
+    def inputs(self, node):
+        """The places of a node's inputs."""
+        return [edge if isinstance(edge, Tensor) else (node, "input", i) if edge is None else (edge, number)
+                for i, (edge, number) in enumerate(node.next_functions)]
+
+    def constants(self):
+        """What is kept of inputs without gradient, by place."""
+        return {place: value for node in self.nodes for place, value in zip(self.inputs(node), node.saved_inputs)
+                if value is not None and not isinstance(place, Tensor) and len(place) == 3}
+
+
+class Walk(Record):
+    """Forward and backward through the graph of a result, with the numbers.
+
+    Attributes
+    ----------
     values : dict
         Place -> tensor or number, for what is known.
     parts : list
@@ -55,17 +80,10 @@ class Walk:
     """
 
     def __init__(self, result, gradient, noted=None):
-        self.result = result
-        self.nodes = nodes_behind(result)
-        self.place = place_of(result)
-        self.leaves = list({edge: None for node in self.nodes for edge, _ in node.next_functions if isinstance(edge, Tensor)}) or [result]
+        super().__init__(result)
+        self.result, self.place = result, place_of(result)
         self.values = self._forward(noted or {})
         self.parts, self.totals = self._backward(gradient)
-
-    def inputs(self, node):
-        """The places of a node's inputs."""
-        return [edge if isinstance(edge, Tensor) else (node, "input", i) if edge is None else (edge, number)
-                for i, (edge, number) in enumerate(node.next_functions)]
 
     def _forward(self, noted):
         values = {leaf: leaf.detach() for leaf in self.leaves}

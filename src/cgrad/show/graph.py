@@ -1,0 +1,228 @@
+"""graph: a recorded computation as a picture: SVG, Mermaid, DOT or text."""
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from cgrad.autograd.debug.anomaly import users_line
+from cgrad.autograd.mode import enable_grad
+from cgrad.core import watchers
+from cgrad.core.graph import result_types
+from cgrad.core.tensor import Tensor
+from cgrad.show import drawing
+from cgrad.show.kept import Kept, size_text
+from cgrad.show.names import modules_in, name_places, variables
+from cgrad.show.steps import Record, place_of
+from cgrad.tree import flatten
+
+__all__ = ["Graph", "graph"]
+
+MANY = 200           # nodes from which parts are drawn as one
+
+
+class Item(NamedTuple):
+    """A box of the picture.
+
+    `kind` is "leaf", "op" or "result"; `group` the path of the module that it lies in, outermost first.
+    """
+
+    id: str
+    kind: str
+    label: str
+    detail: str
+    group: tuple[str, ...]
+
+
+def graph(*results: Tensor | Callable[..., Any], args: tuple[Any, ...] = (), collapse: str | None = "auto") -> Graph:
+    """The graph of a computation, to look at.
+
+    Parameters
+    ----------
+    *results : Tensor, or one callable
+        Results with a graph; or a function or module, which is called with `args`: then boxes are drawn around modules, and lines of
+        code are known.
+    args : tuple
+        What the callable is called with.
+    collapse : {"auto", "module", "line", None}
+        Draw what was recorded in one module (the outermost below the called one) or by one line of code as one box. "auto" does so from
+        200 operations on, by module where there are any.
+
+    Returns
+    -------
+    Graph
+        ``str`` gives text, ``mermaid()`` and ``dot()`` these languages, ``save("name.svg")`` or ``.png`` a file, and a notebook shows it
+        (both by the `graphviz` package and program, ``pip install "cgrad[viz]"``; ``.mmd``, ``.dot`` and ``.txt`` need neither).
+        ``items`` and ``edges`` are for programs of your own.
+
+    Raises
+    ------
+    TypeError
+        If there is no tensor to look at.
+    RuntimeError
+        If a tensor has no graph.
+
+    Notes
+    -----
+    Leaves are drawn as rounded boxes, results with a double border, and operations with what they keep for backward: names of the kept
+    values (``out`` is the result) and the bytes that would be free without the operation. To walk a graph yourself, begin with
+    ``y.grad_fn``: a node has ``name``, ``next_functions`` (node or leaf, and number of its result, for each input), ``saved_inputs``,
+    ``saved_results``, ``arguments`` and ``source``.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> a, b = cg.tensor(2.0, requires_grad=True), cg.tensor(3.0, requires_grad=True)
+    >>> g = cg.exp(a * b + 1)
+    >>> print(cg.graph(g))
+    a                    leaf ()
+    b                    leaf ()
+    v1 = multiply(a, b)  ()       keeps x, y
+    v2 = add(v1, const)  ()
+    g = exp(v2)          ()       keeps out
+    """
+    if collapse not in ("auto", "module", "line", None):
+        raise ValueError(f'graph: collapse must be "auto", "module", "line" or None, got {collapse!r}')
+    known, places = variables(sys._getframe(1)), {}
+    if len(results) == 1 and callable(results[0]) and not isinstance(results[0], Tensor):
+        function = results[0]
+        modules = {"": function} if hasattr(function, "named_modules") else modules_in(sys._getframe(1))
+        results, places = _call(function, args, modules)
+        known |= {_joined(name, path): p for name, module in modules.items() for path, p in module.named_parameters()}
+    if not results:
+        raise TypeError("graph: expected tensors, or a function that returns tensors")
+    for y in results:
+        if not isinstance(y, Tensor):
+            raise TypeError(f"graph: expected tensors, or a function that returns tensors, got {type(y).__name__}")
+        if not y.requires_grad:
+            raise RuntimeError(f"graph: a result of shape {tuple(y.shape)} has no graph: nothing that it was computed from requires grad, or it was "
+                               "computed under no_grad or detached")
+    return Graph(Record(*results), known, places, collapse)
+
+
+def _call(function, args, modules):
+    """The results of a function, and for every node (paths of the modules around it, line of code)."""
+    places, stack, handles = {}, [], []
+    for name, module in modules.items():
+        for path, part in module.named_modules():
+            if name or path:
+                title = f"{_joined(name, path)}: {type(part).__name__}"
+                handles.append(part.register_forward_pre_hook(lambda m, a, title=title: stack.append(title)))
+                handles.append(part.register_forward_hook(lambda m, a, out: stack.pop() and None, always_call=True))
+
+    def note(node, inputs, results):
+        places[node] = tuple(stack), users_line()
+
+    with enable_grad():
+        watchers.add("record", note)
+        try:
+            out = function(*args)
+        finally:
+            watchers.remove("record", note)
+            for handle in handles:
+                handle.remove()
+    return [y for y in flatten(out)[0] if isinstance(y, Tensor) and y.requires_grad] or [out], places
+
+
+def _joined(name, path):
+    return f"{name}.{path}" if name and path else name or path
+
+
+class Graph:
+    """What `graph` gives back.
+
+    Attributes
+    ----------
+    items : list of Item
+        (id, kind, label, detail, group) of each box, in the order of computation.
+    edges : list of tuple
+        (id, id) of the boxes that an arrow joins.
+    """
+
+    def __init__(self, record, known, places, collapse):
+        kept = Kept(record)
+        names = name_places(record, known, "const", record.constants())
+        results = {place_of(y) for y in record.results}
+        boxes = _boxes(record, places, collapse)             # node -> (key of its box, title or None)
+        self.items, self.edges, self._text = [], [], []
+        ids = {}
+        for leaf in record.leaves:
+            ids[leaf] = f"n{len(ids)}"
+            self.items.append(Item(ids[leaf], "leaf", names[leaf], _type_text(leaf.shape, leaf.dtype), ()))
+        grouped = {}
+        for node in record.nodes:
+            grouped.setdefault(boxes[node][0], []).append(node)
+        for key, nodes in grouped.items():
+            ids[key] = f"n{len(ids)}"
+            last = nodes[-1]
+            final = any((node, k) in results for node in nodes for k in range(len(result_types(node))))
+            nbytes = sum(kept.nbytes[node] for node in nodes)
+            saved = ", ".join(what for what, _ in kept.saved[last]) if len(nodes) == 1 else ""
+            keeps = f"keeps {saved}".strip() + (f" {size_text(nbytes)}" if nbytes else "") if saved or nbytes else ""
+            detail = "\n".join(filter(None, [", ".join(_type_text(*t) for t in result_types(last)), keeps]))
+            name = next((names[p] for p in ((last, k) for k in range(len(result_types(last)))) if p in names), "")
+            label = f"{name} = {last.name}" if boxes[last][1] is None else f"{boxes[last][1]}\n{len(nodes)} operations"
+            group = () if boxes[last][1] is not None else places.get(last, ((), None))[0]
+            self.items.append(Item(ids[key], "result" if final else "op", label, detail, group))
+            inputs = [(place, ids[place] if isinstance(place, Tensor) else ids.get(boxes[place[0]][0]) if len(place) == 2 else None)
+                      for node in nodes for place in record.inputs(node)]
+            self.edges += list({(source, ids[key]): None for _, source in inputs if source not in (None, ids[key])})
+            title = boxes[last][1]
+            self._text.append((f"{name} = {last.name}({', '.join(names[p] for p, _ in inputs)})" if title is None else f"{title}: {len(nodes)} operations",
+                               ", ".join(_type_text(*t) for t in result_types(last)), keeps))
+
+    def mermaid(self):
+        """The graph in Mermaid's language, which GitHub, MyST and notebooks show."""
+        return drawing.mermaid(self.items, self.edges)
+
+    def dot(self):
+        """The graph in Graphviz's language."""
+        return drawing.dot(self.items, self.edges)
+
+    def save(self, path):
+        """Write a file; its ending says what: .svg, .png, .pdf (by Graphviz), .dot, .mmd or .txt."""
+        ending = os.path.splitext(path)[1].lower()
+        texts = {".dot": self.dot, ".gv": self.dot, ".mmd": self.mermaid, ".txt": self.__str__}
+        content = texts[ending]().encode() if ending in texts else drawing.render(self.dot(), ending.lstrip("."))
+        with open(path, "wb") as file:
+            file.write(content)
+
+    def __str__(self):
+        rows = [(item.label, "leaf " + item.detail, "") for item in self.items if item.kind == "leaf"] + self._text
+        widths = [max(len(row[k]) for row in rows) for k in range(2)]
+        return "\n".join(f"{a:<{widths[0]}}  {b:<{widths[1]}}  {c}".rstrip() for a, b, c in rows)
+
+    def __repr__(self):
+        return f"<Graph of {len(self.items)} boxes and {len(self.edges)} arrows>"
+
+    def _repr_svg_(self):
+        try:
+            return drawing.render(self.dot(), "svg").decode()
+        except RuntimeError:
+            return None
+
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        svg = self._repr_svg_()
+        return {"text/plain": str(self), **({"image/svg+xml": svg} if svg else {})}
+
+
+def _boxes(record, places, collapse):
+    """For each node the key of the box that it is drawn in, and the title if that box stands for several."""
+    if collapse == "auto":
+        collapse = None if len(record.nodes) < MANY else "module" if any(stack for stack, _ in places.values()) else "line"
+    out = {}
+    for node in record.nodes:
+        stack, line = places.get(node, ((), node.source))
+        if collapse == "module" and stack:
+            out[node] = ("module", stack[0]), stack[0]
+        elif collapse == "line" and line:
+            out[node] = ("line", *line), f"{os.path.basename(line[0])}:{line[1]}"
+        else:
+            out[node] = node, None
+    return out
+
+
+def _type_text(shape, dtype):
+    shape = tuple(shape)
+    return str(shape) if dtype.name == "float32" else f"{dtype.name} {shape}"
