@@ -22,3 +22,6 @@ __all__ = [
     "lgamma", "log1p", "log_expit", "log_ndtr", "log_softmax", "logaddexp", "logit", "logsumexp", "multigammaln", "mvlgamma", "ndtr", "ndtri",
     "polygamma", "psi", "round", "sinc", "softmax", "xlog1py", "xlogy", "zeta",
 ]
+
+for _function in (entr, erfcx, i0e, i1, i1e, log_ndtr, ndtr, ndtri, xlog1py, zeta):     # public here alone, which pickle has to know
+    _function.__module__ = _function.op.__module__ = __name__

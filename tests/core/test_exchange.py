@@ -113,6 +113,26 @@ def test_graphs_are_not_pickled():
     assert pickle.loads(pickle.dumps(x)).grad is None
 
 
+class Half(cg.Op):
+    def forward(self, x):
+        self.x = x
+        return x / 2
+
+    def backward(self, g):
+        return g / 2
+
+
+@pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
+def test_operations_are_pickled_by_name_and_ops_with_their_state(protocol):
+    for function in (cg.exp, cg.sum, cg.linalg.inv, cg.special.zeta, cg.special.erf, cg.nn.functional.relu, cg.func.grad, Half, cg.exp.op, cg.special.ndtr.op):
+        assert pickle.loads(pickle.dumps(function, protocol)) is function
+    half, exp = Half(), cg.exp.op()
+    half(cg.tensor([4.0], requires_grad=True))
+    exp(1.0)
+    for make in (lambda op: pickle.loads(pickle.dumps(op, protocol)), copy.deepcopy, copy.copy):
+        assert make(half).x.tolist() == [4.0] and make(exp).backward(1.0)[0].item() == pytest.approx(np.e)
+
+
 def test_copies():
     x = cg.tensor(A, requires_grad=True)
     x.sum().backward()

@@ -245,5 +245,5 @@ def _op_class(name, function, entry):
         from cgrad.core.single import operation_gradients
         return operation_gradients(entry, self.args, self.out, grads)
 
-    return type(name, (Op,), {"forward": forward, "backward": backward, "__module__": "cgrad", "builtin": True,
-                              "__doc__": f"The operation `{name}` as an Op, with its two sides."})
+    return type(name, (Op,), {"forward": forward, "backward": backward, "__module__": "cgrad", "__qualname__": f"{name}.op",
+                              "builtin": True, "__doc__": f"The operation `{name}` as an Op, with its two sides."})
