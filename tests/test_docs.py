@@ -85,6 +85,16 @@ def test_the_code_in_the_readme_prints_what_it_says():
     assert float(printed.split()[-1]) < 1e-3       # the loss after training
 
 
+@pytest.mark.parametrize("section", re.split(r"^##+ ", (ROOT / "docs" / "files-and-data.md").read_text(), flags=re.MULTILINE),
+                         ids=lambda text: text.partition("\n")[0])
+def test_the_page_on_files_and_data(section):
+    if "safetensors" in section and ">>>" in section:
+        pytest.importorskip("safetensors")
+    runner, report = doctest.DocTestRunner(), io.StringIO()
+    runner.run(doctest.DocTestParser().get_doctest(section.replace("```", ""), {}, "page", None, 0), out=report.write)
+    assert not runner.failures, report.getvalue()
+
+
 def test_the_readme_names_files_that_exist():
     for page in ROOT.glob("*.md"):
         for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", page.read_text()):

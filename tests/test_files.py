@@ -225,7 +225,7 @@ def test_npz_files_of_numpy(tmp_path):
 
 @pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("make", [lambda: cg.nn.Sequential(cg.nn.Linear(3, 4), cg.nn.BatchNorm1d(4), cg.nn.Linear(4, 2)),
-                                  lambda: cg.nn.MultiheadAttention(4, 2), lambda: cg.nn.TransformerEncoderLayer(4, 2, 8)])
+                                  lambda: cg.nn.LSTM(3, 4, 2, bidirectional=True), lambda: cg.nn.MultiheadAttention(4, 2), lambda: cg.nn.TransformerEncoderLayer(4, 2, 8)])
 def test_state_dicts_of_networks(form, make, tmp_path):
     net, other = make(), make()
     report = other.load_state_dict(again(net.state_dict(), form, tmp_path))
@@ -236,6 +236,23 @@ def test_state_dicts_of_networks(form, make, tmp_path):
     saved["module." + first] = saved.pop(first)
     report = other.load_state_dict(saved, strict=False)
     assert report.missing_keys == [first] and report.unexpected_keys == ["module." + first]
+
+
+@needs_package
+def test_weights_under_the_names_of_pytorch(tmp_path):
+    """An LSTM and an attention layer as PyTorch's state_dict names and lays them out, below a prefix."""
+    rng = np.random.default_rng(0)
+    shapes = {"attention.in_proj_weight": (12, 4), "attention.in_proj_bias": (12,), "attention.out_proj.weight": (4, 4), "attention.out_proj.bias": (4,),
+              "norm.weight": (4,), "norm.bias": (4,), "norm.running_mean": (4,), "norm.running_var": (4,), "norm.num_batches_tracked": ()}
+    for end in ("l0", "l0_reverse"):
+        shapes |= {f"lstm.weight_ih_{end}": (20, 4), f"lstm.weight_hh_{end}": (20, 5), f"lstm.bias_ih_{end}": (20,), f"lstm.bias_hh_{end}": (20,)}
+    arrays = {f"module.{name}": np.array(7) if shape == () else rng.random(shape).astype(np.float32) for name, shape in shapes.items()}
+    safetensors.numpy.save_file(arrays, tmp_path / "model.safetensors", metadata={"format": "pt"})
+    net = cg.nn.ModuleDict({"attention": cg.nn.MultiheadAttention(4, 2), "norm": cg.nn.BatchNorm1d(4), "lstm": cg.nn.LSTM(4, 5, bidirectional=True)})
+    state = {name.removeprefix("module."): x for name, x in cg.load(tmp_path / "model.safetensors", mmap=True).items()}
+    report = net.load_state_dict(state)
+    assert not report.missing_keys and not report.unexpected_keys
+    assert all(np.array_equal(net.state_dict()[name].numpy(), arrays[f"module.{name}"]) for name in shapes)
 
 
 # ------------------------------------------------------------------------------------------------------------- damaged and hostile
