@@ -122,7 +122,7 @@ RETURNS = {
     "checkpoint_sequential": "Any", "checkpoint_budget": "Callable[[Any], Any]",
     "fork_rng": "AbstractContextManager[Any]", "threads": "AbstractContextManager[Any]",
     "nonzero": "tuple[Tensor, ...] | Tensor", "show_config": "dict[_str, dict[_str, Any]] | None", "numpy": "np.ndarray[Any, Any]",
-    "tolist": "Any", "item": "Any", "tobytes": "_bytes", "register_hook": "Any", "__array__": "np.ndarray[Any, Any]",
+    "tolist": "Any", "item": "Any", "tobytes": "_bytes", "register_hook": "Any", "register_post_accumulate_grad_hook": "Any", "__array__": "np.ndarray[Any, Any]",
     "__dlpack__": "Any", "__dlpack_device__": "tuple[_int, _int]", "__reduce_ex__": "Any", "__reduce__": "Any", "stride": "_int | tuple[_int, ...]",
     "requires_grad_": "Self", "data_ptr_": "_int", "slogdet": "Slogdet",
     "inv_ex": "InvEx", "lstsq": "Lstsq", "lu": "LU", "lu_factor": "LUFactor", "cholesky_ex": "CholeskyEx",

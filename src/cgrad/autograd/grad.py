@@ -4,6 +4,7 @@ from __future__ import annotations
 from cgrad.core.batching import enter_level, make_batched, size_of_batch, unbatched
 from cgrad.core.forward_mode import gradients as differentiate
 from cgrad.core.forward_mode import send_backward
+from cgrad.core.hooks import run_accumulated_hooks
 from cgrad.core.tensor import Tensor
 
 __all__ = ["grad", "backward"]
@@ -112,6 +113,7 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
             x.grad = x.grad + g if create_graph else x.grad.detach() + g
         else:
             x.grad = g if create_graph else g.clone()
+        run_accumulated_hooks(x)
 
 
 def _tensors(name, what, values):

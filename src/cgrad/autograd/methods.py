@@ -1,4 +1,4 @@
-"""Methods of Tensor that belong to the tape: backward, register_hook."""
+"""Methods of Tensor that belong to the tape: backward and hooks."""
 
 from cgrad.autograd.grad import backward as _backward
 from cgrad.core import engine, hooks
@@ -49,7 +49,7 @@ def register_hook(x, hook):
     Returns
     -------
     handle
-        With a method ``remove()``.
+        With a method ``remove()``; also a context manager that removes the hook at its end.
 
     Raises
     ------
@@ -72,8 +72,55 @@ def register_hook(x, hook):
     return Handle(hooks.add_hook(x, hook))
 
 
+def register_post_accumulate_grad_hook(x, hook):
+    """Call a function with this leaf whenever a backward has added to its ``.grad``.
+
+    Parameters
+    ----------
+    hook : callable
+        ``hook(x)``; returns nothing. It may change or clear ``x.grad``, or step an optimizer.
+
+    Returns
+    -------
+    handle
+        With a method ``remove()``; also a context manager that removes the hook at its end.
+
+    Raises
+    ------
+    RuntimeError
+        If the tensor is no leaf or does not require grad; in backward, if the hook returns a value.
+
+    Notes
+    -----
+    Called during backward, as soon as no later step can add to this gradient, with the sum over all uses; for each backward once. So what
+    is done with a gradient, such as sending it, overlaps with the rest. `register_hook` hooks come before it. If backward, or a hook, then
+    fails, the leaves whose hooks were called keep their new ``.grad``; all others are as they were. `autograd.grad` calls none.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> w = cg.tensor(1.0, requires_grad=True)
+    >>> optimizer = cg.optim.SGD([w], lr=0.1)
+    >>> def step(w):
+    ...     optimizer.step()
+    ...     w.grad = None
+    >>> handle = w.register_post_accumulate_grad_hook(step)
+    >>> (w * 3).backward()
+    >>> w, w.grad
+    (tensor(0.7000, requires_grad=True), None)
+    """
+    if not x.requires_grad:
+        raise RuntimeError("register_post_accumulate_grad_hook: the tensor does not require grad, so nothing will be added to its .grad")
+    if not x.is_leaf:
+        raise RuntimeError("register_post_accumulate_grad_hook: the tensor is the result of an operation; a leaf accumulates gradients, "
+                           "for results use register_hook")
+    if not callable(hook):
+        raise TypeError(f"register_post_accumulate_grad_hook: a hook is a function, got {type(hook).__name__}")
+    return Handle(hooks.add_accumulated_hook(x, hook))
+
+
 class Handle:
-    """What register_hook returns; `remove` takes the hook away."""
+    """What register_hook returns; `remove` takes the hook away.  As a context manager it does so at its end."""
 
     def __init__(self, remove):
         self._remove = remove
@@ -82,6 +129,13 @@ class Handle:
         """Take the hook away; a second time does nothing."""
         self._remove()
 
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self.remove()
+
 
 register_method("backward", engine.backward_door(backward))
 register_method("register_hook", register_hook)
+register_method("register_post_accumulate_grad_hook", register_post_accumulate_grad_hook)

@@ -4,7 +4,7 @@ A node made later can only depend on nodes made earlier, so the sequence number 
 received a gradient gives the next one, no counting pass is needed, and nothing recurses.  For each node the engine unpacks the saved
 values (checking that they were not overwritten), runs the fused kernel of a rule or the Python rule, sums the result back over
 broadcast axes, and passes it along.  Gradients of leaves are gathered and written to `.grad` only after everything went well, so an
-error leaves every `.grad` as it was.  Saved values are freed as soon as their node has run, unless the graph is retained.
+error leaves every `.grad` as it was, but for leaves with hooks that wait for it: theirs is written as soon as it is complete.  Saved values are freed as soon as their node has run, unless the graph is retained.
 Needs the GIL throughout (long kernels release it); several backwards may interleave, even on shared nodes.
 Next: forward_mode.pyx, the other direction.
 """
@@ -19,7 +19,8 @@ from cgrad.core.door cimport Door
 from cgrad.core.dtype cimport KIND, KIND_FLOAT, dtype_object
 from cgrad.core.element cimport store_item
 from cgrad.core.elementwise cimport Py_REFCNT, compute, compute1, compute2, compute_over, is_spare
-from cgrad.core.hooks cimport hooked
+from cgrad.core.graph cimport awaited_leaves, find_needed
+from cgrad.core.hooks cimport any_accumulated_hook, call_accumulated_hooks, hooked
 from cgrad.core.leaves cimport Leaves, add_into, fits_held, keep_gradient, set_addition
 from cgrad.core.primitive cimport (
     FROM_GRADIENT, FROM_OUT, FROM_ZERO, Primitive, Rule, call_rule, joint_rule,
@@ -83,6 +84,7 @@ cdef class Run:
     cdef dict wanted             # (node, result number) or leaf -> True: what autograd.grad asked for; None in backward
     cdef dict found              # the same keys -> gradient
     cdef set needed              # nodes on the way to what is wanted; None: all
+    cdef list awaited            # (sequence number of its oldest use, leaf) of leaves with hooks that wait for .grad, the next to be complete last
 
     def __cinit__(self):
         self.entries = self.few
@@ -547,45 +549,6 @@ cdef object watch(Run run, Node node, object g):
 
 
 # ---------------------------------------------------------------------- a whole backward
-cdef int find_needed(Run run, list roots) except -1:
-    """Mark the nodes from which something wanted can be reached: depth first, with a stack of our own."""
-    cdef dict state = {}          # node -> True on the way to something wanted
-    cdef list stack = []
-    cdef Node node
-    cdef int i
-    for root in roots:
-        if isinstance(root, Node):
-            stack.append((root, False))
-    while stack:
-        top, expanded = stack.pop()
-        node = <Node>top
-        if not expanded:
-            if node in state:
-                continue
-            state[node] = False
-            stack.append((node, True))
-            for i in range(node.n_inputs):
-                edge = node_edge(node, i)
-                if isinstance(edge, Node) and edge not in state:
-                    stack.append((edge, False))
-        else:
-            hit = False
-            for i in range(node.n_inputs):
-                edge = node_edge(node, i)
-                if edge is None:
-                    continue
-                if isinstance(edge, Tensor):
-                    hit = edge in run.wanted
-                else:
-                    hit = state.get(edge, False) or (edge, node_edge_output(node, i)) in run.wanted or edge in run.found
-                if hit:
-                    break
-            state[node] = hit
-    # run.found holds wanted nodes here, so that they are kept in the queue even if nothing wanted lies behind them.
-    run.needed = {node for node, hit in state.items() if hit or node in run.found}
-    return 0
-
-
 cdef int execute(Run run) except -1:
     cdef Entry entry
     cdef Node node
@@ -597,6 +560,8 @@ cdef int execute(Run run) except -1:
         if not steps & 7:
             PyErr_CheckSignals()          # fused rules never come to Python, which would look for Ctrl-C
         entry = run.pop()
+        if run.awaited is not None:
+            finish_leaves(run, entry.sequence)
         node = <Node>entry.node
         g = <object>entry.gradient
         Py_DECREF(node)          # ours now by the typed names
@@ -622,6 +587,27 @@ cdef int execute(Run run) except -1:
             if not isinstance(node.primitive, Primitive):
                 node.primitive.release()
     return 0
+
+
+cdef int finish_leaves(Run run, unsigned long long sequence) except -1:
+    """Write the gradients of the leaves that only nodes newer than `sequence` use, and call what waits for that."""
+    cdef Py_ssize_t i
+    while run.awaited and (<tuple>run.awaited[len(run.awaited) - 1])[0] > sequence:
+        x = (<tuple>run.awaited.pop())[1]
+        i = run.leaves.find(<PyObject*>x)
+        if i >= 0:
+            leaf_gradient(run, <Tensor>x)
+            if (<Tensor>x).gradient is not None:
+                fits_held(<Tensor>x, <Tensor>run.leaves.items[i].gradient)
+            write_gradient(run, i)
+            run.leaves.replace(i, None)
+            call_accumulated_hooks(<Tensor>x)
+    return 0
+
+
+cdef int write_gradient(Run run, Py_ssize_t i) except -1:
+    cdef PyObject* g = run.leaves.items[i].gradient
+    return keep_gradient(<Tensor>run.leaves.items[i].tensor, <Tensor>g, run.create_graph, Py_REFCNT(g) == 1)
 
 
 cdef inline bint saves_something(Node node) noexcept:
@@ -695,10 +681,12 @@ cpdef run_backward(tuple results, tuple gradients, inputs, bint retain_graph, bi
             else:
                 run.wanted[x.node, x.output_number] = True
                 run.found[x.node] = False
-        find_needed(run, [(<Tensor>y).node for y in results])
+        run.needed = find_needed(run.wanted, run.found, [(<Tensor>y).node for y in results])
         # A wanted node is run, too, if something wanted lies behind it.
         for node in list(run.found):
             run.found[node] = leads_on(run, <Node>node)
+    elif any_accumulated_hook():
+        run.awaited = awaited_leaves([(<Tensor>y).node if (<Tensor>y).node is not None else y for y in results])
     mode = set_grad_mode(create_graph)
     try:
         for i in range(len(results)):
@@ -750,7 +738,7 @@ cdef bint leads_on(Run run, Node node) except -1:
 
 cdef object leaf_gradient(Run run, Tensor x):
     cdef Py_ssize_t i = run.leaves.find(<PyObject*>x)
-    if i < 0:
+    if i < 0 or <object>run.leaves.items[i].gradient is None:
         return None
     if x.extra is not None and "hooks" in x.extra:
         for _, hook in list(x.extra["hooks"]):
@@ -761,14 +749,17 @@ cdef object leaf_gradient(Run run, Tensor x):
 cdef int flush(Run run) except -1:
     """Everything went well: write the gradients of the leaves (and of results that retain theirs)."""
     cdef Py_ssize_t i
-    cdef PyObject* g
+    cdef Tensor x
+    if run.awaited is not None:
+        finish_leaves(run, 0)
     for i in range(run.leaves.count):
         if (<Tensor>run.leaves.items[i].tensor).extra is not None:
             leaf_gradient(run, <Tensor>run.leaves.items[i].tensor)
     for i in range(run.leaves.count):
-        if (<Tensor>run.leaves.items[i].tensor).gradient is not None:
-            fits_held(<Tensor>run.leaves.items[i].tensor, <Tensor>run.leaves.items[i].gradient)
+        x = <Tensor>run.leaves.items[i].tensor
+        if x.gradient is not None and <object>run.leaves.items[i].gradient is not None:
+            fits_held(x, <Tensor>run.leaves.items[i].gradient)
     for i in range(run.leaves.count):
-        g = run.leaves.items[i].gradient
-        keep_gradient(<Tensor>run.leaves.items[i].tensor, <Tensor>g, run.create_graph, Py_REFCNT(g) == 1)
+        if <object>run.leaves.items[i].gradient is not None:          # else written already
+            write_gradient(run, i)
     return 0
