@@ -4,7 +4,8 @@ A node made later can only depend on nodes made earlier, so the sequence number 
 received a gradient gives the next one, no counting pass is needed, and nothing recurses.  For each node the engine unpacks the saved
 values (checking that they were not overwritten), runs the fused kernel of a rule or the Python rule, sums the result back over
 broadcast axes, and passes it along.  Gradients of leaves are gathered and written to `.grad` only after everything went well, so an
-error leaves every `.grad` as it was, but for leaves with hooks that wait for it: theirs is written as soon as it is complete.  Saved values are freed as soon as their node has run, unless the graph is retained.
+error leaves every `.grad` as it was, but for leaves with hooks that wait for it: theirs is written as soon as it is complete.
+Saved values are freed as soon as their node has run, unless the graph is retained.
 Needs the GIL throughout (long kernels release it); several backwards may interleave, even on shared nodes.
 Next: forward_mode.pyx, the other direction.
 """
