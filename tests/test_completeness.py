@@ -43,7 +43,7 @@ NOT_DIFFERENTIABLE = {
     "reads or writes a file": "load save",
     "looks at a computation": "explain graph",
     "takes numbers out of the graph": "Tensor.detach Tensor.detach_ Tensor.item Tensor.numpy Tensor.tobytes Tensor.tolist",
-    "is the tape itself": "Tensor.backward Tensor.register_hook Tensor.requires_grad_ Tensor.retain_grad",
+    "is the tape itself": "Tensor.backward Tensor.register_hook Tensor.register_post_accumulate_grad_hook Tensor.requires_grad_ Tensor.retain_grad",
 }
 LISTED = {name: reason for reason, names in NOT_DIFFERENTIABLE.items() for name in names.split()}
 
