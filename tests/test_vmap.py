@@ -379,6 +379,21 @@ def test_ops_of_users(op):
             close(jacfwd(lambda x: op()(x))(x[0]), np.diag(3 * x.numpy()[0] ** 2))
 
 
+def test_ops_of_users_for_no_examples():
+    class Pair(cg.Op):
+        def forward(self, x, y):
+            return x.sum(0) * y, cg.stack([x[0], y])
+
+        def backward(self, grads):
+            raise AssertionError("nothing is to be differentiated")
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        a, b = vmap(lambda x, y: Pair()(x, y), (0, None))(cg.zeros(0, 3, 2), cg.ones(2))
+        assert a.shape == (0, 2) and b.shape == (0, 2, 2) and a.dtype == cg.float32
+        assert vmap(grad(lambda x: Cube()(x).sum()))(cg.zeros(0, 3)).shape == (0, 3)
+
+
 def test_one_warning_for_each_operation_without_a_rule():
     class Lonely(Cube):
         pass

@@ -8,13 +8,15 @@ from its batching rule; without one it goes example by example.  The graph of a 
 Needs the GIL.  Next: forward_mode.pyx, where calls come from; ops/batching.py, the rules that operations share.
 """
 from cpython.object cimport PyObject
+from libc.string cimport memset
 
 import threading
 import warnings
 
+from cgrad.core.dtype cimport ITEMSIZE
 from cgrad.core.primitive cimport FROM_TANGENT, Primitive, Rule, call_rule, tuple_items
 from cgrad.core.tensor cimport (
-    BATCHED, DERIVED, DUAL, REQUIRES_GRAD, Tensor, set_extra, shape_of, shape_tuple, storage_tensor, strides_of,
+    BATCHED, DERIVED, DUAL, REQUIRES_GRAD, Tensor, empty_tensor, set_extra, shape_of, shape_tuple, storage_tensor, strides_of,
 )
 
 from cgrad.core import apply
@@ -223,13 +225,18 @@ def each(name, function, list values, list batched):
     if name not in warned:
         warned.add(name)
         warnings.warn(f"vmap: {name} has no rule for batches and is computed example by example, which is right but slow", RuntimeWarning, 2)
-    if not size:
-        raise ValueError(f"vmap: {name} is computed example by example, so the shape of its result is unknown for a batch of 0 examples")
-    examples = [functions.unstack(x, 0) if b else None for x, b in zip(values, batched)]
-    results = [function(*[x if e is None else e[i] for x, e in zip(values, examples)]) for i in range(size)]
+    # Where there are no examples, one of zeros tells the shape of the result.
+    examples = [(functions.unstack(x, 0) if size else [zero_example(<Tensor>x)]) if b else None for x, b in zip(values, batched)]
+    results = [function(*[x if e is None else e[i] for x, e in zip(values, examples)]) for i in range(max(size, 1))]
     if isinstance(results[0], tuple):
-        return tuple([stacked(name, [out[k] for out in results]) for k in range(len(results[0]))])
-    return stacked(name, results)
+        return tuple([stacked(name, [out[k] for out in results], size) for k in range(len(results[0]))])
+    return stacked(name, results, size)
+
+
+cdef Tensor zero_example(Tensor values):
+    cdef Tensor x = empty_tensor(values.dtype_id, values.rank - 1, shape_of(values) + 1)
+    memset(x.data, 0, x.count * ITEMSIZE[x.dtype_id])
+    return x
 
 
 def each_example(name, function, args, int level):
@@ -239,12 +246,13 @@ def each_example(name, function, args, int level):
     return tuple([wrap(y, level) for y in out]) if isinstance(out, tuple) else wrap(out, level)
 
 
-def stacked(name, list results):
-    """The results of all examples along a new first axis."""
+def stacked(name, list results, Py_ssize_t size):
+    """The results of `size` examples along a new first axis; of no example, one result shows what they would be."""
     if not isinstance(results[0], Tensor):
         return results[0]
     for y in results:
         if y.shape != results[0].shape:
             raise ValueError(f"vmap: {name} gives results of different shapes for different examples ({results[0].shape} and {y.shape}), "
                              "which cannot be one tensor; use an operation whose shape does not depend on values, such as cgrad.where")
-    return functions.stack(results, 0)
+    out = functions.stack(results, 0)
+    return out if size else out[:0]
