@@ -23,7 +23,7 @@ OPENMP_WANTED = os.environ.get("CGRAD_NO_OPENMP", "0") != "1"
 OPENMP_MODULES = ("parallel", "_buildinfo")
 X86 = platform.machine().lower() in ("x86_64", "amd64")
 # Neither in a loop over elements nor on the path of an eager operation: compiled for size, two fifths less.
-SELDOM = ("cgrad.core.batching", "cgrad.core.forward_mode", "cgrad.core.graph", "cgrad.core.hooks", "cgrad.core.primitive",
+SELDOM = ("cgrad.core.batching", "cgrad.core.foreign", "cgrad.core.forward_mode", "cgrad.core.graph", "cgrad.core.hooks", "cgrad.core.primitive",
           "cgrad.kernels.blas", "cgrad.kernels.dispatch", "cgrad.kernels.doors")
 BUILD_DIR = Path("build", "cython-debug" if DEBUG else "cython")
 

@@ -61,8 +61,9 @@ def test_the_sdist_has_all_it_takes_to_build_and_test(sdist_names):
 
 @pytest.mark.slow
 def test_the_wheel_has_contracts_and_types(wheel_names):
-    assert wheel_names >= {name for name in SOURCES if not name.endswith((".pyx", ".pxi"))}
+    assert wheel_names >= {name for name in SOURCES if name.endswith((".py", ".pyi"))}
     assert {"cgrad/py.typed", "cgrad/__init__.pyi"} <= wheel_names
+    assert {name for name in wheel_names if name.endswith(".pxd")} == {"cgrad/__init__.pxd", "cgrad/core/foreign.pxd"}     # for `cimport cgrad`
     assert any(name.endswith(".dist-info/licenses/LICENSE") for name in wheel_names)
     compiled = {name.split(".")[0] for name in wheel_names if name.endswith((".so", ".pyd"))}
     wanted = {name.removesuffix(".pyx") for name in SOURCES if name.endswith(".pyx")} | {"cgrad/_cyutility"}

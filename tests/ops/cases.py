@@ -3,6 +3,7 @@
 test_ops.py drives everything from here: values, gradients, forward mode, second order, layouts, dtypes, special values.  To add an
 operation, add a row; a test fails for a public operation without one.
 """
+import ctypes
 import functools
 import itertools
 import operator
@@ -1018,6 +1019,9 @@ _chain = [cg.sin, cg.exp, cg.sin, cg.exp]
 row("checkpoint_sequential", lambda x: np.exp(np.sin(np.exp(np.sin(x)))), [Sample(Draw((2, 3))), Sample(Draw(()))], tolerance=10,
     function=lambda x: cg.checkpoint_sequential(_chain, 2, x))
 row("checkpoint_budget", lambda x: np.exp(np.sin(np.exp(np.sin(x)))), [Sample(Draw((2, 3)))], function=lambda x: cg.checkpoint_budget(_chain, 1 << 20)(x), tolerance=10)
+_atan2 = cg.foreign_op(ctypes.CFUNCTYPE(*[ctypes.c_double] * 3)(("atan2", ctypes.CDLL(None))), partials=(
+    lambda y, x: x / (x * x + y * y), lambda y, x: -y / (x * x + y * y)), name="atan2")
+row("foreign_op", np.arctan2, [Sample(Draw((2, 3)), Draw((3,), low=0.5)), Sample(Draw(()), Draw((), low=0.5))], function=_atan2)
 row("op", lambda x, y: np.sin(x) * y, [Sample(Draw((2, 3)), Draw((3,))), Sample(Draw(()), Draw(()))],
     function=cg.op(lambda x, y: cg.sin(x) * y, vjp=lambda g, out, x, y: (g * cg.cos(x) * y, g * cg.sin(x))))
 

@@ -16,7 +16,7 @@ from cgrad.core.dtype cimport ITEMSIZE, KIND, KIND_FLOAT, dtype_object
 from cgrad.core.element cimport item_of, no_leaf, no_single_number, store_item
 from cgrad.core.pool cimport Pool, give, init_pool, set_dealloc, take, set_pool_limit
 from cgrad.core.storage cimport Storage, new_storage, note_writer, writer_here, written
-from cgrad.core.tape cimport set_grad_mode, strict_rule, track, track_graph, untrack, watch_gradient
+from cgrad.core.tape cimport inside_op, set_grad_mode, strict_rule, track, track_graph, untrack, watch_gradient
 from cgrad.kernels.iterate cimport run_cast, run_elementwise
 from cgrad.kernels.table cimport BFLOAT16, MAX_DIMS, loop_t
 
@@ -1038,7 +1038,7 @@ cdef int readable(Tensor x, str how) except -1:
 cdef int leaves_graph(Tensor x, str how) except -1:
     readable(x, how)
     if x.flags & REQUIRES_GRAD:
-        name = strict_rule()
+        name = None if inside_op() else strict_rule()       # an Op that the rule calls is recorded as such
         if name is not None:
             raise RuntimeError(f"{name}: its rule takes a number out of the graph with {how}() while a derivative of the derivative is wanted "
                                "(create_graph); write the rule with tensor operations, such as cgrad.exp instead of math.exp")

@@ -157,15 +157,18 @@ class CustomCall:
             if x._version != version:
                 from cgrad.core.overwritten import overwritten
                 raise overwritten(self.name, x, "kept by the Op", version, node.source)
-        op = self._connect(node) if create_graph else self.op
-        op.needs_input_grad = tuple([isinstance(x, Tensor) and x.requires_grad for x in self.args])
         if not create_graph:
-            return self._check(op.backward(grads))
-        old = tape.swap_strict_rule(self.name)
+            return self._answer(self.op, grads)
+        inside, strict = tape.swap_inside_op(False), tape.swap_strict_rule(self.name)
         try:
-            return self._check(op.backward(grads))
+            return self._answer(self._connect(node), grads)
         finally:
-            tape.swap_strict_rule(old)
+            tape.swap_inside_op(inside)
+            tape.swap_strict_rule(strict)
+
+    def _answer(self, op, grads):
+        op.needs_input_grad = tuple([isinstance(x, Tensor) and x.requires_grad for x in self.args])
+        return self._check(op.backward(grads))
 
     def _connect(self, node):
         """The state with results (and what was computed on the way) back in the graph."""
@@ -175,13 +178,11 @@ class CustomCall:
                                    "and drew random numbers, so it cannot be repeated; keep only inputs, results and the random numbers")
             op = self.before
             fresh = _copy(op)
-            old = tape.swap_strict_rule(self.name)
             mode = tape.swap_grad_enabled(True)
             try:
                 fresh.forward(*self.args, **self.kwargs)
             finally:
                 tape.swap_grad_enabled(mode)
-                tape.swap_strict_rule(old)
             return fresh
         op = _copy(self.op)
         results = self.result if isinstance(self.result, tuple) else (self.result,)
