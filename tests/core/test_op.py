@@ -1,5 +1,6 @@
 """Op, the extension API: on numbers, recorded, shared instances, second order, forward mode."""
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -234,3 +235,47 @@ def test_a_recorded_call_is_freed_without_the_cycle_collector(walk):
             w.grad = None
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize("form", ["Op", "op", "Function"])
+def test_forward_mode_within_forward_mode_and_batches(form):
+    """The state that forward keeps is that of plain tensors: a jvp that reads it must not answer for levels above them."""
+    class Cube(cg.Op):
+        def forward(self, x):
+            self.x = x
+            return x * x * x
+
+        def backward(self, grads):
+            return grads * 3 * self.x ** 2
+
+        def jvp(self, tangent):
+            return tangent * 3 * self.x ** 2
+
+    class CubeFunction(cg.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x * x
+
+        @staticmethod
+        def backward(ctx, grad):
+            x, = ctx.saved_tensors
+            return grad * 3 * x ** 2
+
+        @staticmethod
+        def jvp(ctx, tangent):
+            x, = ctx.saved_tensors
+            return tangent * 3 * x ** 2
+
+    f = {"Op": lambda x: Cube()(x), "Function": CubeFunction.apply,
+         "op": cg.op(lambda x: x * x * x, vjp=lambda g, out, x: g * 3 * x ** 2, jvp=lambda t, out, x: t[0] * 3 * x ** 2,
+                     batch=lambda axes, x: x * x * x)}[form]
+    x, one = leaf(2.0).detach(), cg.ones((), dtype=cg.float64)
+    d = lambda x: cg.func.jvp(f, (x,), (one,))[1]
+    second = lambda x: cg.func.jvp(d, (x,), (one,))[1]
+    assert (d(x).item(), second(x).item(), cg.func.jvp(second, (x,), (one,))[1].item()) == (12.0, 12.0, 6.0)
+    xs = cg.tensor([1.0, 2.0, 3.0], dtype=cg.float64)
+    for derivative, want in ((d, [3, 12, 27]), (second, [6, 12, 18])):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)          # example by example
+            assert cg.func.vmap(derivative)(xs).tolist() == want

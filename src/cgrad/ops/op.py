@@ -228,7 +228,7 @@ def _at_level(op, args, kwargs, level):
     pairs = [forward_mode.unpack_dual(x, level) for x in args]
     primals, tangents = tuple(p for p, _ in pairs), [t for _, t in pairs]
     out = op(*primals, **kwargs)
-    if hasattr(op, "jvp"):
+    if hasattr(op, "jvp") and not forward_mode.highest_level(primals):     # else the state of `op` is that of the lowest level
         pushed = op.jvp(*tangents)
     else:
         fresh = _copy(op)
