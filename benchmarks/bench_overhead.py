@@ -66,6 +66,46 @@ class Backward:
         self.forward(chain).backward()
 
 
+class OwnOperation:
+    """Forward and backward of a product of two numbers, built in and in each form of an operation of one's own."""
+    params = [["built in", "Op", "Function", "op", "foreign_op"]]
+    param_names = ["form"]
+
+    def setup(self, form):
+        import cgrad as cg
+        self.x, self.y = tensors(2, (), requires_grad=True)
+
+        class Product(cg.Op):
+            def forward(self, x, y):
+                self.x, self.y = x, y
+                return x * y
+
+            def backward(self, grads):
+                return grads * self.y, grads * self.x
+
+        class product(cg.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, y):
+                ctx.save_for_backward(x, y)
+                return x * y
+
+            @staticmethod
+            def backward(ctx, grad):
+                x, y = ctx.saved_tensors
+                return grad * y, grad * x
+
+        def foreign():
+            import ctypes
+            fdim = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double, ctypes.c_double)(("fdim", ctypes.CDLL(None)))
+            return cg.foreign_op(fdim, partials=(lambda x, y: y, lambda x, y: x))      # as long as a product would take
+
+        self.call = {"built in": lambda: operator.mul, "Op": Product, "Function": lambda: product.apply, "foreign_op": foreign,
+                     "op": lambda: cg.op(operator.mul, vjp=lambda g, out, x, y: (g * y, g * x))}[form]()
+
+    def time_forward_backward(self, form):
+        self.call(self.x, self.y).backward()
+
+
 class Create:
     """Making small tensors and reading them."""
     params = [LIBS]

@@ -361,7 +361,7 @@ def test_a_checkpoint_keeps_only_inputs_and_outputs():
     y = cg.checkpoint(watch, x)
     assert kept[0]() is None
     y.sum().backward()
-    assert len(kept) == 2
+    assert len(kept) == 1                   # the second call ends before it gets there: exp has been computed
     np.testing.assert_allclose(x.grad.numpy(), np.cos(np.exp([1, 2])) * np.exp([1, 2]), rtol=1e-14)
 
 
@@ -394,7 +394,7 @@ def test_nested_checkpoints_and_several_outputs():
     out = cg.checkpoint(outer, x, {"scale": leaf(2.0)})
     assert out["b"][1] == 3 and not out["c"].requires_grad
     (out["a"].sum() + out["b"][0].sum()).backward()
-    assert calls.count("outer") == 2 and calls.count("inner") == 3
+    assert calls.count("outer") == 2 and calls.count("inner") == 2      # sin needs its input alone, so it is not computed a third time
     s = np.sin([0.6, 1.2])
     np.testing.assert_allclose(x.grad.numpy(), 2 * np.cos([0.6, 1.2]) * (1 + np.exp(s)), rtol=1e-13)
 
@@ -464,7 +464,7 @@ def test_a_function_that_answers_otherwise_the_second_time_is_an_error():
 
     def f(x):
         calls.append(1)
-        return x * 2 if len(calls) == 1 else x.detach()
+        return x.exp() if len(calls) == 1 else x.detach()
 
     y = cg.checkpoint(f, leaf([1.0]))
     with pytest.raises(RuntimeError, match="called again"):

@@ -239,3 +239,134 @@ def test_no_plan_is_cheaper(seed):
             assert sum(p.seconds for start, stop, again in plan if again for p in pieces[start:stop]) == want
     least = budget._least(pieces)
     assert cheapest_of_all(pieces, least) is not None and cheapest_of_all(pieces, least - 1) is None
+
+
+# ------------------------------------------------------------------ early stop
+def calls_in_backward(f, *args, **options):
+    """How many of the operations that f announces are repeated, and the gradients; `f(step, *args)` calls step(x) between them."""
+    seen = []
+
+    def step(x):
+        seen.append(1)
+        return x
+
+    y = cg.checkpoint(lambda *args: f(step, *args), *args, **options)
+    forward = len(seen)
+    found = cg.autograd.grad(y.sum(), [x for x in args if x.requires_grad])
+    return len(seen) - forward, [g.numpy() for g in found]
+
+
+EARLY = {
+    # function, how many of its steps the repetition gets through; it ends inside the operation that is the last to be needed
+    "a product at the end": (lambda step, x, w: step(step(x.tanh()) @ w), 0),
+    "a product alone": (lambda step, x, w: step(x @ w), 0),
+    "sums and views at the end": (lambda step, x, w: step(step(step(x.exp()) + w).reshape(-1)).sum(), 0),
+    "the rule needs the result": (lambda step, x, w: step(step(x @ w).tanh()), 2),
+    "a constant made on the way": (lambda step, x, w: step(step(x @ w) * cg.full((3, 3), 2.0, dtype=cg.float64)), 2),
+    "written since": (lambda step, x, w: step(step(halved(x.sin())) @ w), 2),
+    "written by a recorded operation": (lambda step, x, w: step(step(step(x.sin()).mul_(w)) @ w), 3),
+    "three inputs": (lambda step, x, w: step(cg.nn.functional.linear(step(x.sin()), w, w[0])), 0),
+    "an index": (lambda step, x, w: step(step(x.sin())[cg.tensor([0, 2])]) @ w, 1),
+    "several results": (lambda step, x, w: step(step(step(x.sin()).unbind(0)[1]) * w), 1),
+    "an inner checkpoint": (lambda step, x, w: step(cg.checkpoint(lambda y: step(y.exp() @ w), step(x.sin()))), 3),
+}
+
+
+def halved(y):
+    with cg.no_grad():
+        y.mul_(0.5)
+    return y
+
+
+@pytest.mark.parametrize("name", EARLY)
+def test_early_stop_repeats_what_is_needed_and_changes_no_bit(name):
+    f, steps = EARLY[name]
+    args = leaf(np.linspace(-1, 1, 9).reshape(3, 3)), leaf(np.linspace(0.5, 2, 9).reshape(3, 3))
+    plain = calls_in_backward(f, *args, early_stop=False)
+    repeated, found = calls_in_backward(f, *args)
+    assert repeated == steps <= plain[0]
+    for got, want in zip(found, plain[1]):
+        np.testing.assert_array_equal(got, want)
+
+
+def test_early_stop_with_parameters_and_retained_graphs():
+    net, x = network(depth=3), cg.randn(4, 16)
+    want = gradients(net, net, x)
+    for f in (lambda x: cg.checkpoint(net, x), lambda x: cg.checkpoint(net[:5], x)):
+        if f(x).shape == want[0].shape:
+            for got, expected in zip(gradients(net, lambda x: cg.checkpoint(nn.Sequential(*net), x), x), want):
+                np.testing.assert_array_equal(got, expected)
+    y = cg.checkpoint(net[:5], x).sum()
+    y.backward(retain_graph=True)
+    once = [p.grad.clone() for p in net[:5].parameters()]
+    y.backward()
+    for p, g in zip(net[:5].parameters(), once):
+        np.testing.assert_array_equal(p.grad.numpy(), 2 * g.numpy())
+
+
+def test_early_stop_and_a_second_derivative():
+    f = lambda x, w: cg.checkpoint(lambda x, w: x.sin() @ w, x, w)
+    args = leaf(np.linspace(-1, 1, 4).reshape(2, 2)), leaf(np.linspace(0.5, 2, 4).reshape(2, 2))
+    assert cg.autograd.gradcheck(f, args, check_forward_ad=True, check_batched_grad=True)
+    assert cg.autograd.gradgradcheck(f, args)
+
+
+def test_a_parameter_changed_before_an_early_stop_is_an_error():
+    w, x = leaf(np.ones((2, 2))), leaf(np.ones((2, 2)))
+    y = cg.checkpoint(lambda x: x.sin() @ w, x)
+    with cg.no_grad():
+        w.mul_(2.0)
+    with pytest.raises(RuntimeError, match="in place"):
+        y.sum().backward()
+
+
+def test_hooks_on_the_way_run_once():
+    seen = []
+
+    def f(x, w):
+        y = x.sin() @ w
+        y.register_hook(lambda g: seen.append(g.shape))
+        return y * 2.0
+
+    args = leaf(np.ones((2, 2))), leaf(np.ones((2, 2)))
+    cg.checkpoint(f, *args).sum().backward()
+    assert seen == [(2, 2)]
+
+
+def test_a_repetition_that_goes_astray_is_an_error():
+    calls = []
+
+    def f(x):
+        calls.append(1)
+        y = x.sin() if len(calls) % 2 else x.cos()
+        return y.exp().sin() * y if len(calls) < 3 else y
+
+    with pytest.raises(RuntimeError, match="called again, the function did cos where it did sin"):
+        cg.checkpoint(f, leaf([1.0])).sum().backward()
+    calls[:] = []
+
+    def g(x):
+        calls.append(1)
+        return x.sin().cos().tan() @ x if len(calls) == 1 else x.sin()
+
+    with pytest.raises(RuntimeError, match="called again, the function"):
+        cg.checkpoint(g, leaf([1.0])).sum().backward()
+
+
+def test_other_threads_do_not_disturb_a_repetition():
+    import threading
+    errors, x, w = [], leaf(np.linspace(-1, 1, 9).reshape(3, 3)), leaf(np.ones((3, 3)))
+    want = cg.autograd.grad((x.sin().exp() @ w).sum(), x)[0].numpy()
+
+    def work():
+        for _ in range(50):
+            got, = cg.autograd.grad(cg.checkpoint(lambda x: x.sin().exp() @ w, x).sum(), x)
+            if not (got.numpy() == want).all():
+                errors.append(got)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not errors

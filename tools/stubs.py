@@ -60,7 +60,7 @@ PARAMETERS = {
     **dict.fromkeys(["vjp", "jvp", "batch"], "Callable[..., Any]"),
     **dict.fromkeys(["if_true", "if_false"], "Callable[..., Any] | _Number"), "arrays": "_bool",
     "function": "Callable[..., _T]", "args": "Any", "kwargs": "Any", "mode": "_str", "compute_mode": "_str", "inputs": "Tensor | Sequence[Tensor]",
-    "use_reentrant": "_bool", "out": "Tensor", "hook": "Callable[[Tensor], Tensor | None]", "memo": "dict[_int, Any]",
+    "use_reentrant": "_bool", "early_stop": "_bool", "out": "Tensor", "hook": "Callable[[Tensor], Tensor | None]", "memo": "dict[_int, Any]",
     "protocol": "Any", "subscripts": "_str", "operands": "_ArrayLike",
     **dict.fromkeys(["tau", "LU", "pivots"], "_ArrayLike"), "UPLO": 'Literal["L", "U"]',
 }

@@ -1,9 +1,12 @@
 """checkpoint: forget what a function computed on the way, and compute it again in backward."""
 from __future__ import annotations
 
-from cgrad.core import random_count
+import contextlib
+import threading
+
+from cgrad.core import random_count, watchers
 from cgrad.core.forward_mode import fresh, gradients, highest_level
-from cgrad.core.graph import sources
+from cgrad.core.graph import sources, tail_of
 from cgrad.core.record import keep_version, record_custom
 from cgrad.core.tape import is_grad_enabled, latest_sequence, swap_grad_enabled
 from cgrad.core.tensor import Tensor
@@ -13,7 +16,7 @@ from cgrad.tree import flatten, unflatten
 __all__ = ["checkpoint", "checkpoint_sequential"]
 
 
-def checkpoint(function, *args, use_reentrant=None, preserve_rng_state=True, **kwargs):
+def checkpoint(function, *args, use_reentrant=None, preserve_rng_state=True, early_stop=True, **kwargs):
     """Call a function without keeping its intermediate results; backward calls it again to get them.
 
     Trades time (one more forward) for memory (inputs and outputs are all that is kept).
@@ -29,6 +32,9 @@ def checkpoint(function, *args, use_reentrant=None, preserve_rng_state=True, **k
         Accepted for likeness with PyTorch; there is one way only.
     preserve_rng_state : bool, default True
         Draw the same random numbers in both calls.
+    early_stop : bool, default True
+        End the second call, by an exception inside it, as soon as it has computed what backward needs: a matrix product at the end, for
+        instance, needs its operands alone.
 
     Returns
     -------
@@ -58,19 +64,25 @@ def checkpoint(function, *args, use_reentrant=None, preserve_rng_state=True, **k
         return function(*args, **kwargs)
     call = _Recomputation(function, leaves, shape, get_rng_state() if preserve_rng_state else None)
     since, draws = latest_sequence(), random_count.count()
-    inputs, out = call.run(connected=False)
+    inputs, args, kwargs = call.arguments(connected=False)
+    operations = _Operations()
+    with _watching(operations if early_stop else None):
+        out = function(*args, **kwargs)
     if random_count.count() == draws:
         call.random_state = None
     results, out_shape = flatten(out)
     call.tracked = [k for k, y in enumerate(results) if isinstance(y, Tensor) and y.requires_grad]
     if not call.tracked:
         return out
-    others, older = sources([results[k] for k in call.tracked], inputs.values(), since)
+    own = [results[k] for k in call.tracked]
+    others, older = sources(own, inputs.values(), since)
     if older:
         raise RuntimeError(f"checkpoint: the function uses a result of {older[0]!r} that is not among its arguments; pass it as an argument, "
                            "so that its gradient can be handed on")
     call.others = others
-    recorded = record_custom(call, tuple([leaves[i] for i in inputs] + others), tuple([results[k].detach() for k in call.tracked]))
+    if early_stop:
+        call.tail = tail_of(own, operations.order, {id(x): i for i, x in inputs.items()}, {id(x) for x in tensors})
+    recorded = record_custom(call, tuple([leaves[i] for i in inputs] + others), tuple([y.detach() for y in own]))
     for k, y in zip(call.tracked, recorded):
         results[k] = y
     return unflatten(out_shape, results)
@@ -137,31 +149,79 @@ def chain(functions):
     return composed
 
 
+@contextlib.contextmanager
+def _watching(watcher):
+    """Tell a watcher of each operation that is recorded, if there is one."""
+    if watcher is None:
+        yield
+        return
+    watchers.add("record", watcher)
+    try:
+        yield
+    finally:
+        watchers.remove("record", watcher)
+
+
+class _Operations:
+    """Counts the operations that this thread records; notes versions and addresses of their results."""
+
+    def __init__(self):
+        self.thread, self.order = threading.get_ident(), {}
+
+    def __call__(self, node, inputs, results):
+        if threading.get_ident() == self.thread:
+            made = tuple([(y._version, y.data_ptr()) if isinstance(y, Tensor) else None for y in results])
+            self.order[node.sequence_number] = len(self.order), made
+
+
+class _Stop(BaseException):
+    """Everything that backward needs is there."""
+
+
+class _Repetition:
+    """Counts the operations of a call that is repeated, keeps those whose results are needed, and ends it after the last."""
+
+    def __init__(self, tail):
+        self.thread, self.tail, self.made, self.count = threading.get_ident(), tail, {}, 0
+
+    def __call__(self, node, inputs, results):
+        if threading.get_ident() != self.thread:
+            return
+        name = self.tail.needs.get(self.count)
+        if name is not None:
+            if node.name != name:
+                raise RuntimeError(f"checkpoint: called again, the function did {node.name} where it did {name} at first")
+            self.made[self.count] = node, results, [y._version if isinstance(y, Tensor) else None for y in results]
+        self.count += 1
+        if self.count > self.tail.stop:
+            raise _Stop
+
+
 class _Recomputation:
     """One checkpointed call as the tape keeps it."""
 
     name = "checkpoint"
+    tail = None
 
     def __init__(self, function, leaves, shape, random_state):
         self.function, self.leaves, self.shape, self.random_state = function, leaves, shape, random_state
         self.versions = {i: keep_version(x) for i, x in enumerate(leaves) if isinstance(x, Tensor)}
 
-    def run(self, connected):
-        """Call the function on tensors of its own; returns them by place, and the result.
+    def arguments(self, connected):
+        """Tensors of its own for the call, by place, and all arguments with them in it.
 
-        With `connected` they are computed from the arguments, so that the result can be differentiated again.
+        With `connected` they are computed from the arguments given, so that the result can be differentiated again.
         """
         leaves = list(self.leaves)
         inputs = {}
         for i, x in enumerate(leaves):
             if isinstance(x, Tensor) and x.requires_grad:
                 leaves[i] = inputs[i] = fresh(x) if connected else x.detach().requires_grad_()
-        args, kwargs = unflatten(self.shape, leaves)
-        return inputs, self.function(*args, **kwargs)
+        return inputs, *unflatten(self.shape, leaves)
 
     def release(self):
         """Forget what backward needs; called by the engine when it will not be needed again."""
-        self.function = self.random_state = None
+        self.function = self.random_state = self.tail = None
         self.leaves, self.others, self.versions = [], [], {}
 
     def backward(self, grads, create_graph, node):
@@ -170,26 +230,44 @@ class _Recomputation:
             if self.leaves[i]._version != version:
                 from cgrad.core.overwritten import overwritten
                 raise overwritten("checkpoint", self.leaves[i], "an argument, with which the call would be repeated", version, node.source)
-        mode = swap_grad_enabled(True)
-        state = None
+        mode, state = swap_grad_enabled(True), None
         try:
             if self.random_state is not None:
                 state = get_rng_state()
                 set_rng_state(self.random_state)
-            inputs, out = self.run(create_graph)
+            inputs, results = self.whole(create_graph) if self.tail is None or create_graph else self.necessary()
         finally:
             if state is not None:
                 set_rng_state(state)
             swap_grad_enabled(mode)
-        results, _ = flatten(out)
-        again = [k for k, y in enumerate(results) if isinstance(y, Tensor) and y.requires_grad]
-        if again != self.tracked:
-            raise RuntimeError(f"checkpoint: called again, the function returned other tensors that require grad (numbers {again}) "
-                               f"than at first ({self.tracked})")
         grads = grads if isinstance(grads, tuple) else (grads,)
-        pairs = [(results[k], g) for k, g in zip(self.tracked, grads) if g is not None]
+        pairs = [(y, g) for y, g in zip(results, grads) if g is not None]
         mode = swap_grad_enabled(create_graph)
         try:
             return gradients(tuple([y for y, _ in pairs]), tuple([g for _, g in pairs]), [*inputs.values(), *self.others], create_graph, create_graph)
         finally:
             swap_grad_enabled(mode)
+
+    def whole(self, connected):
+        """The inputs and the tracked results of the call, repeated to its end."""
+        inputs, args, kwargs = self.arguments(connected)
+        results, _ = flatten(self.function(*args, **kwargs))
+        again = [k for k, y in enumerate(results) if isinstance(y, Tensor) and y.requires_grad]
+        if again != self.tracked:
+            raise RuntimeError(f"checkpoint: called again, the function returned other tensors that require grad (numbers {again}) "
+                               f"than at first ({self.tracked})")
+        return inputs, [results[k] for k in again]
+
+    def necessary(self):
+        """The same, where the call is repeated as far as backward needs it; the results then have no values."""
+        inputs, args, kwargs = self.arguments(connected=False)
+        repetition = _Repetition(self.tail)
+        if self.tail.stop >= 0:
+            try:
+                with _watching(repetition):
+                    self.function(*args, **kwargs)
+            except _Stop:
+                pass
+            else:
+                raise RuntimeError(f"checkpoint: called again, the function recorded {repetition.count} operations, at first more than {self.tail.stop}")
+        return inputs, self.tail.rebuilt(repetition.made, inputs)

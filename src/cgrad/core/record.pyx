@@ -99,19 +99,6 @@ cdef int make_room(Node node, int n) except -1:
     return 0
 
 
-cdef inline int set_edge(Node node, int i, object edge, int output) except -1:
-    if i == 0:
-        node.edge0 = edge
-        node.edge_output0 = output
-    elif i == 1:
-        node.edge1 = edge
-        node.edge_output1 = output
-    else:
-        node.rest.edges[i - 2] = edge
-        node.rest.edge_outputs[i - 2] = output
-    return 0
-
-
 cdef inline int save_input(Node node, int i, object value) except -1:
     cdef unsigned int version = 0
     if isinstance(value, Tensor):
@@ -119,16 +106,7 @@ cdef inline int save_input(Node node, int i, object value) except -1:
             value = copy_tensor(<Tensor>value)
         version = (<Tensor>value).storage.version
         (<Tensor>value).storage.kept = True
-    if i == 0:
-        node.saved0 = value
-        node.version0 = version
-    elif i == 1:
-        node.saved1 = value
-        node.version1 = version
-    else:
-        node.rest.saved[i - 2] = value
-        node.rest.versions[i - 2] = version
-    return 0
+    return set_saved(node, i, value, version)
 
 
 cdef bint keeps(Primitive p, PyObject** inputs, int n, int i) noexcept:
