@@ -401,3 +401,13 @@ def test_flatten_and_unflatten():
         nn.Unflatten(1, (4, -1))(cg.zeros(2, 6))
     with pytest.raises(ValueError, match="Flatten"):
         nn.Flatten(3, 1)(x)
+
+
+def test_a_module_has_the_methods_that_programs_for_pytorch_call():
+    names = """add_module apply bfloat16 buffers children cpu double eval extra_repr float forward get_buffer get_extra_state get_parameter get_submodule
+        half load_state_dict modules named_buffers named_children named_modules named_parameters parameters register_buffer register_forward_hook
+        register_forward_pre_hook register_full_backward_hook register_full_backward_pre_hook register_load_state_dict_post_hook
+        register_load_state_dict_pre_hook register_module register_parameter register_state_dict_post_hook register_state_dict_pre_hook requires_grad_
+        set_extra_state set_submodule state_dict to train type zero_grad"""
+    assert [name for name in names.split() if not callable(getattr(nn.Module, name, None))] == []
+    assert {"parametrize", "fuse_conv_bn_eval"} <= set(dir(nn.utils))

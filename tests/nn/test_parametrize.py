@@ -194,6 +194,13 @@ def test_weight_norm(dim, axes, shape):
     assert isinstance(net.weight, nn.Parameter)
 
 
+def test_weight_norm_takes_the_older_names():
+    net = nn.Sequential(parametrizations.weight_norm(nn.Linear(2, 1)))
+    net = pickle.loads(pickle.dumps(net))
+    net.load_state_dict({"0.bias": cg.zeros(1), "0.weight_g": cg.tensor([[10.0]]), "0.weight_v": cg.tensor([[3.0, 4.0]])})
+    np.testing.assert_allclose(net[0].weight.detach().numpy(), [[6.0, 8.0]], rtol=1e-6)
+
+
 @pytest.mark.parametrize(("net", "dim"), [(nn.Linear(5, 4, dtype=cg.float64), 0), (nn.Conv2d(3, 4, 3, dtype=cg.float64), 0),
                                           (nn.ConvTranspose1d(3, 4, 3, dtype=cg.float64), 1)])
 def test_spectral_norm(net, dim):

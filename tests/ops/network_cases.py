@@ -49,9 +49,9 @@ for _n in (1, 2, 3):
     network(f"max_unpool{_n}d", [Sample(Draw(_places.shape), _places, 2)])
 network("fractional_max_pool2d", [Sample(far(2, 1, 5, 4), 2, (3, 2), None, False, Draw((2, 1, 2), 0.1, 0.9)),
                                   Sample(far(1, 6, 5), (2, 1), None, (0.5, 0.7), False, Draw((1, 1, 2), 0.1, 0.9))],
-        function=lambda x, k, size, ratio, places, u: F.fractional_max_pool2d(x, k, size, ratio, places, u.detach()), half=False, mapped=False)
+        function=lambda x, k, size, ratio, places, u: F.fractional_max_pool2d(x, k, size, ratio, places, u.detach()), half=False)
 network("fractional_max_pool3d", [Sample(far(1, 2, 4, 3, 3), 2, 2, None, False, Draw((1, 2, 3), 0.1, 0.9))],
-        function=lambda x, k, size, ratio, places, u: F.fractional_max_pool3d(x, k, size, ratio, places, u.detach()), half=False, mapped=False)
+        function=lambda x, k, size, ratio, places, u: F.fractional_max_pool3d(x, k, size, ratio, places, u.detach()), half=False)
 network("affine_grid", [Sample(Draw((2, 2, 3)), (2, 1, 2, 3), True), Sample(Draw((1, 3, 4)), (1, 1, 2, 2, 2), False)])
 network("grid_sample", [
     Sample(Draw((2, 1, 3, 3)), Draw((2, 2, 1, 2), -0.9, 0.9, (0,)), mode=mode, padding_mode=padding, align_corners=True)

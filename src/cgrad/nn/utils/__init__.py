@@ -28,6 +28,10 @@ def __getattr__(name):                      # what few programs need is loaded w
     return getattr(module, name) if _LAZY[name] else module
 
 
+def __dir__():
+    return sorted({*globals(), *_LAZY})
+
+
 def _list(parameters):
     return [parameters] if isinstance(parameters, Tensor) else list(parameters)
 

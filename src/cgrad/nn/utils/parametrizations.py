@@ -1,6 +1,8 @@
 """The usual parametrizations of weights: orthogonal matrices, spectral norm 1, length and direction apart."""
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
 import cgrad as cg
@@ -37,7 +39,7 @@ def weight_norm(module, name="weight", dim=0):
 
     Notes
     -----
-    Salimans and Kingma, "Weight Normalization", 2016.
+    Salimans and Kingma, "Weight Normalization", 2016. State dicts with PyTorch's older names, weight_g and weight_v, are loaded as well.
 
     Examples
     --------
@@ -47,7 +49,16 @@ def weight_norm(module, name="weight", dim=0):
     ((40, 1), (40, 20))
     """
     _tensor("weight_norm", module, name)
-    return register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
+    register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
+    module.register_load_state_dict_pre_hook(functools.partial(_old_names, name))
+    return module
+
+
+def _old_names(name, module, state, prefix, *rest):
+    old = [f"{prefix}{name}_{part}" for part in "gv"]
+    if all(key in state for key in old):
+        for i, key in enumerate(old):
+            state[f"{prefix}parametrizations.{name}.original{i}"] = state.pop(key)
 
 
 class _WeightNorm(Module):
