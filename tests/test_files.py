@@ -134,6 +134,15 @@ def test_file_objects_and_every_kind_of_path(form, tmp_path):
     assert cg.load(tmp_path / f"s.{form}") == [5] and os.path.islink(tmp_path / f"link.{form}")
 
 
+def test_without_the_package(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "safetensors", None)
+    (tmp_path / "there").write_bytes(made(one()))
+    for call in (lambda: cg.save({"x": cg.ones(1)}, tmp_path / "x.safetensors"), lambda: cg.load(tmp_path / "there")):
+        with pytest.raises(ImportError, match=r"cgrad\[io\].*npz"):
+            call()
+    assert os.listdir(tmp_path) == ["there"]
+
+
 @needs_package
 def test_safetensors_is_the_format_of_file_objects():
     file = io.BytesIO()
@@ -154,6 +163,8 @@ def test_the_format_has_to_be_known(tmp_path):
         for call in (lambda file: cg.save({}, file), cg.load):
             with pytest.raises(TypeError, match="path"):
                 call(file)
+    with pytest.raises(TypeError, match="binary"):
+        cg.load(io.StringIO("text"))
     cg.save({"a": 1}, tmp_path / "state", format="npz")
     assert cg.load(tmp_path / "state") == {"a": 1}
     with pytest.raises(FileNotFoundError):

@@ -1,5 +1,5 @@
 """Data sets, mini-batches, splits."""
-from collections import namedtuple
+from collections import defaultdict, namedtuple
 
 import numpy as np
 import pytest
@@ -94,6 +94,10 @@ def test_collate():
     assert isinstance(out, Point) and out.x.tolist() == [1, 2] and out.y.shape == (2, 2)
     names, flags = default_collate([["a", True], ["b", False]])
     assert names == ["a", "b"] and flags.tolist() == [True, False] and flags.dtype == cg.bool
+    counts = default_collate([defaultdict(int, a=1), defaultdict(int, a=2)])
+    assert counts["a"].tolist() == [1, 2]
+    with pytest.raises(ValueError, match="keys"):
+        default_collate([{"a": 1}, {"b": 1}])
     with pytest.raises(TypeError, match="set"):
         default_collate([{1}, {2}])
     with pytest.raises(ValueError, match="lengths"):

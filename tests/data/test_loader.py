@@ -1,6 +1,8 @@
 """DataLoader: workers of both kinds, errors, endings, and going on in the middle of a pass."""
+import copy
 import multiprocessing
 import os
+import pickle
 import random
 import signal
 import subprocess
@@ -126,6 +128,7 @@ def test_persistent_workers_stay(kind):
     expected = as_list(DataLoader(Squares(8), batch_size=2))
     assert as_list(loader) == expected
     workers = loader._pool.workers
+    assert as_list(pickle.loads(pickle.dumps(loader))) == as_list(copy.deepcopy(loader)) == expected
     for batch in loader:                # broken off: what was made ahead is thrown away
         assert batch["i"].tolist() == [0, 1]
         break
@@ -143,6 +146,14 @@ def test_ways_to_start_processes(method):
             patch.setattr(warnings, "filters", [])
         loader = DataLoader(Squares(4), batch_size=2, num_workers=2, multiprocessing_context=method)
         assert loader.workers == "process" and as_list(loader) == as_list(DataLoader(Squares(4), batch_size=2))
+
+
+def test_processes_have_the_default_dtype():
+    cg.set_default_dtype(cg.float64)
+    try:
+        assert next(iter(DataLoader([0.1], num_workers=1, workers="process"))).dtype is cg.float64
+    finally:
+        cg.set_default_dtype(cg.float32)
 
 
 # ------------------------------------------------------------------------------------------------------------------ errors

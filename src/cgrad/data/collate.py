@@ -79,7 +79,8 @@ def default_convert(data: Any) -> Any:
 
 
 def _like(kind: Any, parts: Any) -> Any:
-    """A container of the type of `kind`."""
-    if hasattr(kind, "_fields"):
-        return type(kind)(*parts)
-    return parts if type(kind) is type(parts) else type(kind)(parts)
+    """A container of the type of `kind`, or the plain one if that cannot be made of its parts (a defaultdict)."""
+    try:
+        return type(kind)(*parts) if hasattr(kind, "_fields") else type(kind)(parts)
+    except TypeError:
+        return parts

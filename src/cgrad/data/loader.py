@@ -7,7 +7,7 @@ from __future__ import annotations
 import itertools
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Literal
+from typing import Any, Generic, Literal, TypeVar
 
 import cgrad as cg
 from cgrad.data.fetch import END, Fetcher, is_stream
@@ -16,8 +16,10 @@ from cgrad.data.worker import Pool, ProcessWorker, Task, ThreadWorker
 
 __all__ = ["DataLoader"]
 
+T = TypeVar("T", covariant=True)
 
-class DataLoader:
+
+class DataLoader(Generic[T]):
     """Iterate over a data set in mini-batches.
 
     Parameters
@@ -69,9 +71,10 @@ class DataLoader:
     -----
     Batches of a `TensorDataset` are slices (views), or one gather for each tensor when shuffled.
 
-    The order and the batches are the same for any number of workers, also if samples draw random numbers from
-    ``get_worker_info().generator``, or in processes from the generators of cgrad, NumPy and Python: each batch has a seed of its own.  An error
-    in a data set arrives with the number of the sample and the worker's traceback in its notes.  `state_dict` says how far a pass is.
+    The order and the batches are the same for any number of workers (of a stream, the order is that of the parts the workers take), also if
+    samples draw random numbers from ``get_worker_info().generator``, or in processes from the generators of cgrad, NumPy and Python: each
+    batch has a seed of its own.  An error in a data set arrives with the number of the sample and the worker's traceback in its notes.
+    `state_dict` says how far a pass is.
 
     Examples
     --------
@@ -127,6 +130,9 @@ class DataLoader:
         self._running = False
         self._resuming = False
         self._latest: object = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_pool": None, "_latest": None}        # a copy starts workers of its own
 
     def __len__(self) -> int:
         if is_stream(self.dataset):
@@ -215,8 +221,12 @@ class DataLoader:
             methods = multiprocessing.get_all_start_methods()
             context = multiprocessing.get_context(context or ("forkserver" if "forkserver" in methods else "spawn"))
         pool = Pool([])
-        for i in range(self.num_workers):
-            pool.workers.append(ProcessWorker(context, i, *work))
+        try:
+            for i in range(self.num_workers):
+                pool.workers.append(ProcessWorker(context, i, *work))
+        except BaseException:
+            pool.close()
+            raise
         return pool
 
     def _shuffler(self) -> Shuffler | None:

@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence, Sized
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import cgrad as cg
 from cgrad.core.tensor import Tensor
 
 __all__ = ["BatchSampler", "RandomSampler", "Sampler", "SequentialSampler", "SubsetRandomSampler", "WeightedRandomSampler"]
 
+T = TypeVar("T", covariant=True)
 
-class Sampler:
+
+class Sampler(Generic[T]):
     """Base class of samplers: write ``__iter__()``, which gives the numbers of the samples, and ``__len__()`` if there is a length.
 
     Examples
@@ -33,11 +35,11 @@ class Sampler:
     def __init__(self, data_source: Any = None):
         pass
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[T]:
         raise NotImplementedError(f"{type(self).__name__}: a Sampler needs __iter__; write def __iter__(self)")
 
 
-class SequentialSampler(Sampler):
+class SequentialSampler(Sampler[int]):
     """The samples in their order.
 
     Parameters
@@ -65,7 +67,7 @@ class SequentialSampler(Sampler):
         return len(self.data_source)
 
 
-class Shuffler(Sampler):
+class Shuffler(Sampler[int]):
     """Base class of samplers at random: a subclass writes ``_draw(generator)``, the numbers of one pass as a tensor.
 
     Parameters
@@ -210,7 +212,7 @@ class WeightedRandomSampler(Shuffler):
         return self.num_samples
 
 
-class BatchSampler(Sampler):
+class BatchSampler(Sampler[list[int]]):
     """The numbers of another sampler in lists, one for each batch.
 
     Parameters

@@ -156,7 +156,7 @@ class ProcessWorker:
     def __init__(self, context: Any, number: int, *work: Any):
         self.number = number
         self.connection, theirs = context.Pipe()
-        self.process = context.Process(target=_process, args=(theirs, number, *work), daemon=True, name=f"DataLoader worker {number}")
+        self.process = context.Process(target=_process, args=(theirs, cg.get_default_dtype(), number, *work), daemon=True, name=f"DataLoader worker {number}")
         try:
             self.process.start()
         except (pickle.PicklingError, AttributeError, TypeError) as error:
@@ -203,11 +203,12 @@ class ProcessWorker:
         self.process.close()
 
 
-def _process(connection: Any, *work: Any) -> None:
+def _process(connection: Any, default_dtype: Any, *work: Any) -> None:
     """The main function of a process."""
     import signal
     signal.signal(signal.SIGINT, signal.SIG_IGN)        # Ctrl-C is the main process's to handle, which then closes the connection
     cg.set_num_threads(1)                               # the workers share the cores
+    cg.set_default_dtype(default_dtype)
     tasks: queue.SimpleQueue[Task | None] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(connection, tasks), daemon=True).start()
     try:

@@ -100,7 +100,10 @@ def load(file: str | os.PathLike[str] | IO[bytes], *, keys: Iterable[Any] | None
     path = _path("load", file, "read")
     if isinstance(keys, str):
         raise TypeError(f"load: keys must be a list of keys, got the string {keys!r}")
-    with open(path, "rb") if path is not None else io.BytesIO(file.read()) as opened:     # type: ignore[union-attr]
+    content = file.read() if path is None else b""      # type: ignore[union-attr]
+    if isinstance(content, str):
+        raise TypeError("load: the file is open for text; a binary file object is needed, as open(path, 'rb') gives")
+    with open(path, "rb") if path is not None else io.BytesIO(content) as opened:
         start, size = opened.read(8), opened.seek(0, os.SEEK_END)
         opened.seek(0)
         if format is None:
@@ -111,7 +114,7 @@ def load(file: str | os.PathLike[str] | IO[bytes], *, keys: Iterable[Any] | None
                 raise ValueError(f"this is a pickle; {NO_PICKLES}")
             structure, names, fetch = reader.read(opened, path, mmap)
             return unpack(structure, names, fetch, keys)
-        except (ValueError, KeyError) as error:
+        except (ValueError, TypeError, KeyError) as error:
             raise type(error)(f"load: {getattr(file, 'name', type(file).__name__) if path is None else path}: {error.args[0]}") from None
 
 
