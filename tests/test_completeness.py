@@ -41,7 +41,7 @@ NOT_DIFFERENTIABLE = {
         intersect1d setdiff1d setxor1d trim_zeros union1d unique_all unique_consecutive unique_counts unique_inverse""",
     "is zero for every real number": "imag",
     "reads or writes a file": "load save",
-    "looks at a computation": "explain graph",
+    "looks at a computation": "explain graph Tensor.why_no_grad",
     "takes numbers out of the graph": "Tensor.detach Tensor.detach_ Tensor.item Tensor.numpy Tensor.tobytes Tensor.tolist",
     "is the tape itself": "Tensor.backward Tensor.register_hook Tensor.register_post_accumulate_grad_hook Tensor.requires_grad_ Tensor.retain_grad",
 }

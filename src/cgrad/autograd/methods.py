@@ -119,6 +119,34 @@ def register_post_accumulate_grad_hook(x, hook):
     return Handle(hooks.add_accumulated_hook(x, hook))
 
 
+def why_no_grad(x, result=None):
+    """Say in a sentence why the tensor has no gradient in ``.grad``.
+
+    Parameters
+    ----------
+    result : Tensor, optional
+        The tensor whose backward was expected to reach this one.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> x = cg.tensor(2.0, requires_grad=True)
+    >>> y = x * x
+    >>> y.why_no_grad()
+    'it is no leaf but a result of multiply, and gradients of results are passed on, not kept: call retain_grad() on it before backward'
+    >>> x.why_no_grad(y)
+    'backward() has not been called on the result'
+    >>> cg.tensor(3).why_no_grad()
+    'its dtype is int64, and only floating point tensors have gradients: convert it first, x.float()'
+    """
+    from importlib import import_module              # seldom wanted, and above this layer
+    return import_module("cgrad.show.reasons").why_no_grad(x, result)
+
+
 class Handle:
     """What register_hook returns; `remove` takes the hook away.  As a context manager it does so at its end."""
 
@@ -139,3 +167,4 @@ class Handle:
 register_method("backward", engine.backward_door(backward))
 register_method("register_hook", register_hook)
 register_method("register_post_accumulate_grad_hook", register_post_accumulate_grad_hook)
+register_method("why_no_grad", why_no_grad)

@@ -665,8 +665,8 @@ cpdef run_backward(tuple results, tuple gradients, inputs, bint retain_graph, bi
         if stale(y):
             refresh(y)
         if not y.flags & REQUIRES_GRAD:
-            raise RuntimeError(f"backward: result {i} does not require grad and has no graph; was every input made without requires_grad=True, "
-                               "or was it computed under no_grad, detached, or of an integer dtype?")
+            from cgrad.core.untracked import untracked_text
+            raise RuntimeError(f"backward: result {i} does not require grad and has no graph: {untracked_text(y)}")
     seeds = [seed(<Tensor>results[i], gradients[i], i) for i in range(len(results))]
     if inputs is not None:
         run.wanted = {}
@@ -676,7 +676,8 @@ cpdef run_backward(tuple results, tuple gradients, inputs, bint retain_graph, bi
             if stale(x):
                 refresh(x)
             if not x.flags & REQUIRES_GRAD:
-                raise RuntimeError(f"grad: input {i} does not require grad, so nothing was recorded for it")
+                from cgrad.core.untracked import untracked_text
+                raise RuntimeError(f"grad: input {i} does not require grad, so nothing was recorded for it: {untracked_text(x)}")
             if x.node is None:
                 run.wanted[x] = True
             else:

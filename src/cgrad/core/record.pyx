@@ -14,7 +14,8 @@ from cgrad.core.tape cimport (
     FEW_INPUTS, Node, Rest, grad_enabled, inside_op, is_tracked, new_node, node_rest, set_node_shape, track, watch_gradient,
 )
 from cgrad.core.tensor cimport (
-    DERIVED, REQUIRES_GRAD, TRACED, Tensor, VIEW, alias_tensor, become_view, copy_tensor, refresh, shape_tuple, stale,
+    DERIVED, DETACHED, REQUIRES_GRAD, TRACED, Tensor, UNRECORDED, VIEW, alias_tensor, become_view, copy_tensor, refresh, set_extra, shape_tuple,
+    stale,
 )
 from cgrad.kernels.table cimport FLOAT64
 
@@ -140,8 +141,7 @@ cdef bint wants_node(Primitive p, unsigned int flags, Tensor out) noexcept:
         return False
     if grad_enabled():
         return True
-    if inside_op():
-        out.flags |= DERIVED
+    out.flags |= DERIVED | UNRECORDED if inside_op() else UNRECORDED
     return False
 
 
@@ -326,6 +326,18 @@ def writer_of(Tensor x):
     name, code, offset = <tuple>x.storage.writer
     source = None if code is None else (code.co_filename, PyCode_Addr2Line(<PyCodeObject*>code, offset), code.co_name)
     return name, source, x.storage.noted_version
+
+
+def why_unrecorded(Tensor x):
+    """How x came out of the graph: "" if it was never in it, else "no_grad" or "detach", and (file, line, function) if that was noted."""
+    if x.flags & DETACHED:
+        return "detach", None if x.extra is None else x.extra.get("detached")
+    return "no_grad" if x.flags & UNRECORDED else "", None
+
+
+def note_detached(Tensor x, source):
+    """Let x remember where it was detached."""
+    set_extra(x, "detached", source)
 
 
 cdef bint keep(Tensor x, tuple results, list versions) except -1:

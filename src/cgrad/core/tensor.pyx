@@ -64,6 +64,7 @@ cdef object setitem = None
 cdef object text = None
 cdef newfunc make = NULL               # what makes a blank tensor of a type
 cdef tuple NO_ARGUMENTS = ()
+cdef object detach_watcher = None
 cdef object view_refresher = None
 
 
@@ -101,6 +102,12 @@ cdef int refresh(Tensor x) except -1:
     finally:
         set_grad_mode(mode)
     return 0
+
+
+def set_detach_watcher(function):
+    """Tell what is called with every tensor that is detached from the graph; None: nothing."""
+    global detach_watcher
+    detach_watcher = function
 
 
 def set_printer(function):
@@ -413,6 +420,10 @@ cdef class Tensor:
         False
         """
         cdef Tensor x = alias_tensor(self)
+        if self.flags & REQUIRES_GRAD:
+            x.flags |= DETACHED
+            if detach_watcher is not None:
+                detach_watcher(x)
         if self.flags & DUAL:
             return (<Tensor>self.extra["dual"][1]).detach()
         if self.flags & BATCHED:

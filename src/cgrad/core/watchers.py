@@ -1,18 +1,19 @@
-"""Watchers: functions that are told of every node as it is made, or of every gradient as a rule gives it.
+"""Watchers: functions that are told of every node as it is made, of every gradient as a rule gives it, or of what is detached.
 
 For tools that look for faults; without one, an operation pays a comparison.  Next: record.pyx and engine.pyx, which call them.
 """
 import threading
 
-from cgrad.core import engine, record
+from cgrad.core import engine, record, tensor
 
 _lock = threading.Lock()
-_functions = {"record": [], "gradient": []}
-_set = {"record": record.set_record_watcher, "gradient": engine.set_gradient_watcher}
+_functions = {"record": [], "gradient": [], "detach": []}
+_set = {"record": record.set_record_watcher, "gradient": engine.set_gradient_watcher, "detach": tensor.set_detach_watcher}
 
 
 def add(kind, function):
-    """Call `function` from now on: "record" (node, inputs, results), "gradient" (node, number of the input, gradient)."""
+    """Call `function` from now on: "record" (node, inputs, results), "gradient" (node, number of the input, gradient),
+    "detach" (the detached tensor)."""
     with _lock:
         _functions[kind] = [*_functions[kind], function]
         _install(kind)

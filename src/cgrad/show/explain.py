@@ -12,6 +12,7 @@ from typing import Any
 from cgrad.autograd.mode import enable_grad
 from cgrad.core import watchers
 from cgrad.core.tensor import Tensor
+from cgrad.core.untracked import untracked_text
 from cgrad.ops import PUBLIC
 from cgrad.show.formulas import call_text, documented_rule, rule_text
 from cgrad.show.names import name_places, variables
@@ -102,8 +103,7 @@ def explain(result: Tensor | Callable[..., Tensor], *args: Any, gradient: Tensor
     if not isinstance(result, Tensor):
         raise TypeError(f"explain: expected a tensor, or a function that returns one, got {type(result).__name__}")
     if not result.requires_grad:
-        raise RuntimeError("explain: the tensor has no graph: nothing that it was computed from requires grad, or it was computed under no_grad "
-                           "or detached")
+        raise RuntimeError(f"explain: the tensor has no graph: {untracked_text(result)}")
     if gradient is None:
         from cgrad.ops.creation import ones_like
         gradient = ones_like(result.detach())

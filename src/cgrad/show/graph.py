@@ -11,6 +11,7 @@ from cgrad.autograd.mode import enable_grad
 from cgrad.core import watchers
 from cgrad.core.graph import result_types
 from cgrad.core.tensor import Tensor
+from cgrad.core.untracked import untracked_text
 from cgrad.show import drawing
 from cgrad.show.kept import Kept, size_text
 from cgrad.show.names import modules_in, name_places, variables
@@ -96,8 +97,7 @@ def graph(*results: Tensor | Callable[..., Any], args: tuple[Any, ...] = (), col
         if not isinstance(y, Tensor):
             raise TypeError(f"graph: expected tensors, or a function that returns tensors, got {type(y).__name__}")
         if not y.requires_grad:
-            raise RuntimeError(f"graph: a result of shape {tuple(y.shape)} has no graph: nothing that it was computed from requires grad, or it was "
-                               "computed under no_grad or detached")
+            raise RuntimeError(f"graph: a result of shape {tuple(y.shape)} has no graph: {untracked_text(y)}")
     return Graph(Record(*results), known, places, collapse)
 
 

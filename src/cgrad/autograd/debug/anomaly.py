@@ -7,6 +7,7 @@ import threading
 
 from cgrad.core import batching, watchers
 from cgrad.core.overwritten import line_text
+from cgrad.core.record import note_detached
 from cgrad.core.tape import swap_grad_enabled
 from cgrad.core.tensor import Tensor
 from cgrad.ops import PUBLIC
@@ -108,12 +109,14 @@ def _open(mode):
     _state.stack.append(mode)
     watchers.add("record", _recorded)
     watchers.add("gradient", _passed)
+    watchers.add("detach", _detached)
 
 
 def _close():
     _state.stack.pop()
     watchers.remove("record", _recorded)
     watchers.remove("gradient", _passed)
+    watchers.remove("detach", _detached)
 
 
 def _recorded(node, inputs, results):
@@ -130,6 +133,12 @@ def _recorded(node, inputs, results):
             which = f"result {k}" if len(results) > 1 else "its result"
             given = "; ".join(f"input {i} {_summary(x)}" for i, x in enumerate(inputs) if isinstance(x, (Tensor, int, float)))
             raise RuntimeError(f"{node.name}: made {bad[0]} in {which}{bad[1]}, given {given}.{_where(node)}")
+
+
+def _detached(x):
+    """Called with every tensor that is detached."""
+    if _current() is not None:
+        note_detached(x, users_line())
 
 
 def _passed(node, i, g):
