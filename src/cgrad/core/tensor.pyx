@@ -58,9 +58,7 @@ cdef enum:
 cdef binary_operator_t binary_operator = NULL
 cdef binary_operator_t inplace_operator = NULL
 cdef unary_operator_t unary_operator = NULL
-cdef object getitem = None
-cdef object rows = None
-cdef object setitem = None
+cdef object getitem = None, setitem = None, rows = None
 cdef object text = None
 cdef newfunc make = NULL               # what makes a blank tensor of a type
 cdef tuple NO_ARGUMENTS = ()
@@ -84,9 +82,7 @@ cdef int set_inplace_operator(binary_operator_t inplace) except -1:
 def set_item_access(get, set, iterate):
     """Tell what ``x[key]``, ``x[key] = value`` and ``iter(x)`` call."""
     global getitem, setitem, rows
-    getitem = get
-    setitem = set
-    rows = iterate
+    getitem, setitem, rows = get, set, iterate
 
 
 def set_view_refresher(function):
