@@ -129,6 +129,8 @@ def test_file_objects_and_every_kind_of_path(form, tmp_path):
     for path in (str(tmp_path / f"s.{form}"), tmp_path / f"ü.{form}"):
         cg.save(state, path)
         assert same(cg.load(path), state)
+    cg.save(state, tmp_path / f"{'n' * 240}.{form.upper()}")
+    assert same(cg.load(tmp_path / f"{'n' * 240}.{form.upper()}"), state)
     os.symlink(tmp_path / f"s.{form}", tmp_path / f"link.{form}")
     cg.save([5], tmp_path / f"link.{form}")
     assert cg.load(tmp_path / f"s.{form}") == [5] and os.path.islink(tmp_path / f"link.{form}")
@@ -178,7 +180,7 @@ def test_what_cannot_be_saved_is_named_with_its_place(tmp_path):
     for _ in range(100_000):
         deep = [deep]
     for bad, text in [({"a": [1, {2}]}, r"obj\['a'\]\[1\] is a set"), ({"net": cg.nn.Linear(1, 1)}, r"obj\['net'\] is a Linear.*state_dict"),
-                      ({(1, 2): 3}, "key of type tuple"), ({"s": np.array(["x"])}, r"obj\['s'\]"), ([np.array([object()])], r"obj\[0\]"),
+                      ({(1, 2): 3}, "key of type tuple"), ({"s": np.array(["x"])}, r"obj\['s'\]"), ([np.array([object()])], r"obj\[0\]"), ([np.ma.array([1, 2], mask=[0, 1])], r"obj\[0\]: .*asked"),
                       ([b"bytes"], "bytes"), ([1j], "complex"), (lambda: 0, "obj is a function"), ([np.datetime64("2020-01-01")], "obj")]:
         with pytest.raises(TypeError, match=text):
             cg.save(bad, tmp_path / "state.npz")

@@ -147,7 +147,8 @@ class ThreadWorker:
 
     def join(self) -> None:
         """Wait until it has ended; one that takes too long is left alone and dies with the process."""
-        self.thread.join(_PATIENCE)
+        if threading.current_thread() is not self.thread:       # in which the collector may have found the loader
+            self.thread.join(_PATIENCE)
 
 
 class ProcessWorker:

@@ -127,7 +127,7 @@ def _path(action: str, file: Any, method: str) -> str | None:
 
 
 def _chosen(action: str, path: str | None, format: str | None) -> str:
-    suffix = ".safetensors" if path is None else os.path.splitext(path)[1]
+    suffix = ".safetensors" if path is None else os.path.splitext(path)[1].lower()
     if format is None and suffix in _PICKLES:
         raise ValueError(f"{action}: {path}: the suffix {suffix} is that of pickles; {NO_PICKLES}")
     format = suffix[1:] if format is None else format

@@ -14,7 +14,7 @@ def replacing(path: str) -> Iterator[str]:
     """Give the name of a temporary file in the same folder; after the block it takes the place of `path`, after an error it is removed."""
     path = os.path.realpath(path)           # through a link, the file behind it
     folder, name = os.path.split(path)
-    temporary = os.path.join(folder, f".{name}.{secrets.token_hex(4)}.tmp")
+    temporary = os.path.join(folder, f".{name[:100]}.{secrets.token_hex(4)}.tmp")
     try:
         yield temporary
         _to_disk(temporary)                 # before the rename, which may otherwise reach the disk first
@@ -23,7 +23,8 @@ def replacing(path: str) -> Iterator[str]:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary)
         raise
-    _to_disk(folder)
+    with contextlib.suppress(OSError):      # not every file system can
+        _to_disk(folder)
 
 
 def _to_disk(path: str) -> None:

@@ -29,7 +29,7 @@ def pack(obj: Any) -> tuple[str, dict[str, Tensor]]:
 
     def stored(value: Any, keys: tuple[Any, ...]) -> str:
         try:
-            x = value.detach() if isinstance(value, Tensor) else asarray(np.asarray(value))
+            x = value.detach() if isinstance(value, Tensor) else asarray(value)
         except (TypeError, ValueError, RuntimeError) as error:
             raise type(error)(f"save: {_place(keys)}: {error}") from None
         memory = (x.data_ptr(), x.shape, x.strides, x.dtype.name)
