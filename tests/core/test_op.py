@@ -279,3 +279,47 @@ def test_forward_mode_within_forward_mode_and_batches(form):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)          # example by example
             assert cg.func.vmap(derivative)(xs).tolist() == want
+
+
+def test_a_rule_may_call_ops_that_compute_outside_of_the_graph():
+    """What such an Op does inside is its own affair: its call is recorded, so no derivative is lost."""
+    class sine(cg.Op):
+        def forward(self, x):
+            self.x = x
+            return np.sin(x.detach().numpy())
+
+        def backward(self, grads):
+            return grads * cosine()(self.x)
+
+    class cosine(cg.Op):
+        def forward(self, x):
+            self.x = x
+            return np.cos(x.detach().numpy())
+
+        def backward(self, grads):
+            return -grads * sine()(self.x)
+
+    x = leaf(0.3)
+    y = sine()(x)
+    for want in (math.cos(0.3), -math.sin(0.3), -math.cos(0.3), math.sin(0.3)):
+        y, = cg.autograd.grad(y, x, create_graph=True)
+        assert y.item() == pytest.approx(want, rel=1e-15)
+
+
+def test_numbers_must_not_leave_the_graph_of_a_backward_inside_an_op():
+    class careless(cg.Op):
+        def forward(self, x):
+            self.x = x
+            return cg.exp(x)
+
+        def backward(self, grads):
+            return grads * math.exp(self.x)
+
+    class slope(cg.Op):
+        def forward(self, x):
+            with cg.enable_grad():
+                z = x.detach().requires_grad_()
+                return cg.autograd.grad(careless()(z), z, create_graph=True)[0].detach()
+
+    with pytest.raises(RuntimeError, match="careless: its rule takes a number out of the graph"):
+        slope()(leaf(0.3))

@@ -117,7 +117,10 @@ def is_dual(x):
 
 def highest_level(operands):
     """The highest level among tensors; 0 if none has one."""
-    return max([level_of(x) for x in operands], default=0)
+    cdef int level = 0
+    for x in operands:
+        level = max(level, level_of(x))
+    return level
 
 
 def slow_road(Primitive p, tuple operands, tuple options):

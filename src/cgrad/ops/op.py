@@ -90,7 +90,7 @@ def _call_on_tensors(op, args, kwargs):
     if level:
         return _at_level(op, args, kwargs, level)
     tracked = is_recorded(args)
-    before = _copy(op) if tracked else None
+    before = (op.__dict__.copy() if op._in_dict else copy.copy(op)) if tracked else None
     draws = random_count.count()
     mode, inside = tape.swap_grad_enabled(False), tape.swap_inside_op(tracked)
     try:
@@ -108,10 +108,12 @@ def _call_on_tensors(op, args, kwargs):
 
 def _copy(op):
     """An instance with the same state; as copy.copy, which takes ten times as long."""
-    if not op._in_dict:
-        return copy.copy(op)
-    new = object.__new__(type(op))
-    new.__dict__.update(op.__dict__)
+    return _with_state(type(op), op.__dict__) if op._in_dict else copy.copy(op)
+
+
+def _with_state(kind, state):
+    new = object.__new__(kind)
+    new.__dict__.update(state)
     return new
 
 
@@ -143,6 +145,7 @@ class CustomCall:
         self.name = type(op).__name__
         self.args = args
         self.result = result
+        # `before` is the state of the instance as forward found it: a dict, or an instance where that does not hold all of it.
         # Between: what forward computed on the way; the results themselves are put back into the graph by `_connect`.
         self.versions, self.between = kept_by(vars(op), result)
 
@@ -157,18 +160,16 @@ class CustomCall:
             if x._version != version:
                 from cgrad.core.overwritten import overwritten
                 raise overwritten(self.name, x, "kept by the Op", version, node.source)
-        if not create_graph:
-            return self._answer(self.op, grads)
-        inside, strict = tape.swap_inside_op(False), tape.swap_strict_rule(self.name)
+        # A derivative of the derivative: numbers must not leave the graph, wherever backward was called.
+        before = (tape.swap_inside_op(False), tape.swap_strict_rule(self.name)) if create_graph else None
         try:
-            return self._answer(self._connect(node), grads)
+            op = self._connect(node) if create_graph else self.op
+            op.needs_input_grad = tuple([isinstance(x, Tensor) and x.requires_grad for x in self.args])
+            return self._check(op.backward(grads))
         finally:
-            tape.swap_inside_op(inside)
-            tape.swap_strict_rule(strict)
-
-    def _answer(self, op, grads):
-        op.needs_input_grad = tuple([isinstance(x, Tensor) and x.requires_grad for x in self.args])
-        return self._check(op.backward(grads))
+            if before is not None:
+                tape.swap_inside_op(before[0])
+                tape.swap_strict_rule(before[1])
 
     def _connect(self, node):
         """The state with results (and what was computed on the way) back in the graph."""
@@ -176,8 +177,7 @@ class CustomCall:
             if self.drew:
                 raise RuntimeError(f"{self.name}: a derivative of its derivative is wanted, but forward kept {self.between} computed from its inputs "
                                    "and drew random numbers, so it cannot be repeated; keep only inputs, results and the random numbers")
-            op = self.before
-            fresh = _copy(op)
+            fresh = _copy(self.before) if isinstance(self.before, Op) else _with_state(type(self.op), self.before)
             mode = tape.swap_grad_enabled(True)
             try:
                 fresh.forward(*self.args, **self.kwargs)
@@ -204,7 +204,10 @@ class CustomCall:
         if len(values) != len(self.args):
             raise RuntimeError(f"{self.name}: backward returned {len(values)} gradients for {len(self.args)} inputs; return one for each "
                                "positional argument of forward, None where none is due")
-        return tuple([g if g is None or isinstance(g, Tensor) else self._gradient(i, x, g) for i, (x, g) in enumerate(zip(self.args, values))])
+        for g in values:
+            if g is not None and not isinstance(g, Tensor):
+                return tuple([g if g is None or isinstance(g, Tensor) else self._gradient(i, x, g) for i, (x, g) in enumerate(zip(self.args, values))])
+        return values
 
     def _gradient(self, i, x, g):
         if not isinstance(x, Tensor):
