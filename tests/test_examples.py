@@ -87,3 +87,41 @@ def test_an_lstm_learns_to_write(tmp_path):
     held_out = figures(r"held out ([\d.]+)", out)
     assert len(held_out) == 4 and held_out == sorted(held_out, reverse=True) and held_out[-1] < 2.6
     assert len(out[out.rindex("The "):]) > 60
+
+
+def test_logistic_regression_finds_what_scikit_learn_finds(tmp_path):
+    datasets = pytest.importorskip("sklearn.datasets")
+    from sklearn.linear_model import LogisticRegression
+    out = run("logistic_regression.py", cwd=tmp_path)
+    data = datasets.load_breast_cancer()
+    x = (data.data - data.data.mean(axis=0)) / data.data.std(axis=0)
+    fitted = LogisticRegression(C=1.0, tol=1e-10, max_iter=10000).fit(x, data.target)
+    want = dict(zip([*map(str, data.feature_names), "intercept"], [*fitted.coef_[0], fitted.intercept_[0]]))
+    p = fitted.predict_proba(x)[:, 1]
+    columns = np.column_stack([x, np.ones(len(x))])
+    curvature = columns.T @ (columns * (p * (1 - p))[:, None]) + np.diag([1.0] * 30 + [0.0])
+    errors = dict(zip(want, np.sqrt(np.diag(np.linalg.inv(curvature)))))
+    rows = re.findall(r"^(\D[\w ]*?) +(-?\d+\.\d{6}) +(\d+\.\d{6})$", out, re.MULTILINE)
+    assert len(rows) == 31
+    for name, value, error in rows:
+        assert float(value) == pytest.approx(want[name], abs=2e-5) and float(error) == pytest.approx(errors[name], rel=1e-4)
+    assert figures(r"([\d.]+)% of the tumours", out)[0] == pytest.approx(100 * fitted.score(x, data.target), abs=0.01)
+
+
+def test_the_gaussian_process_is_that_of_scikit_learn(tmp_path):
+    pytest.importorskip("sklearn")
+    from sklearn.datasets import load_diabetes
+    from sklearn.gaussian_process import GaussianProcessRegressor
+    from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
+    from sklearn.model_selection import train_test_split
+    out = run("gaussian_process.py", cwd=tmp_path)
+    x, y = load_diabetes(return_X_y=True)
+    x, y = (x - x.mean(axis=0)) / x.std(axis=0), (y - y.mean()) / y.std()
+    x, new_x, y, new_y = train_test_split(x, y, test_size=0.2, random_state=0)
+    process = GaussianProcessRegressor(ConstantKernel() * RBF() + WhiteKernel(), alpha=0).fit(x, y)
+    likelihood, *parameters = map(float, re.search(r"log likelihood (\S+), amplitude (\S+), length (\S+), noise (\S+)", out).groups())
+    assert likelihood == pytest.approx(process.log_marginal_likelihood_value_, abs=1e-5)
+    assert parameters == pytest.approx(np.exp(process.kernel_.theta), rel=2e-3)
+    assert figures(r"([\d.]+)% of the variance", out)[0] == pytest.approx(100 * process.score(new_x, new_y), abs=0.1)
+    mean, deviation = process.predict(new_x, return_std=True)
+    assert figures(r"([\d.]+)% inside", out)[0] == pytest.approx(100 * (abs(new_y - mean) < 1.96 * deviation).mean(), abs=1.2)
