@@ -218,3 +218,44 @@ class Attention(Seeded):
 
     def time_forward_backward(self, shape):
         cg.autograd.grad(self.attend(*self.inputs), self.inputs, self.g)
+
+
+class Recurrent(Seeded):
+    """Forward and backward of a recurrent layer, with all gradients: steps, batch, inputs, hidden."""
+    params = [["RNN", "LSTM", "GRU"], [(10, 1, 8, 8), (64, 32, 64, 128)]]
+    param_names = ["layer", "sizes"]
+
+    def setup(self, layer, sizes):
+        super().setup()
+        steps, batch, inputs, hidden = sizes
+        self.layer = require(f"nn.{layer}")(inputs, hidden)
+        self.x = cg.tensor(np.random.default_rng(0).normal(size=(steps, batch, inputs)).astype("float32"), requires_grad=True)
+        self.leaves = [self.x, *self.layer.parameters()]
+        self.g = cg.ones((steps, batch, hidden))
+
+    def time_forward(self, layer, sizes):
+        with cg.no_grad():
+            self.layer(self.x)
+
+    def time_forward_backward(self, layer, sizes):
+        cg.autograd.grad(self.layer(self.x)[0], self.leaves, self.g)
+
+
+class EmbeddingBag(Seeded):
+    """Sums of rows picked at random from a table, and the gradient of the whole table."""
+    params = [[(100, 16, 8, 5), (10_000, 64, 256, 20)], ["sum", "mean", "max"]]
+    param_names = ["rows, width, bags, length", "mode"]
+
+    def setup(self, sizes, mode):
+        super().setup()
+        rows, width, bags, length = sizes
+        self.layer = require("nn.EmbeddingBag")(rows, width, mode=mode)
+        self.index = cg.tensor(np.random.default_rng(0).integers(0, rows, (bags, length)))
+        self.g = cg.ones((bags, width))
+
+    def time_forward(self, sizes, mode):
+        with cg.no_grad():
+            self.layer(self.index)
+
+    def time_forward_backward(self, sizes, mode):
+        cg.autograd.grad(self.layer(self.index), [self.layer.weight], self.g)

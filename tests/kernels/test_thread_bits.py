@@ -196,7 +196,11 @@ FAMILIES = {
         "depthwise, strided": normalised(lambda x, w: F.conv2d(x, w, stride=2, groups=24), (5, 24, 41, 43), (24, 1, 3, 3)),
         "signals, transposed": normalised(lambda x, w, b: F.conv_transpose1d(x, w, b, 2), (3, 19, 211), (19, 23, 5), (23,)),
     },
-    "embedding": {"embedding": normalised(lambda table: F.embedding(cg.tensor(ROWS), table), (301, 128))},
+    "embedding": {
+        "embedding": normalised(lambda table: F.embedding(cg.tensor(ROWS), table), (301, 128)),
+        "bags": normalised(lambda table, factors: F.embedding_bag(cg.tensor(ROWS[:990].reshape(99, 10)), table, mode="sum", per_sample_weights=factors),
+                           (301, 128), (99, 10)),
+    },
     "blas": {
         "batch of products": product((67, 24, 31), (67, 31, 17)),
         "batch of larger products": product((64, 128, 64), (64, 64, 128)),

@@ -197,6 +197,7 @@ def test_bags_in_rows_weights_and_the_layer():
     function = lambda table, factors: F.embedding_bag(cg.tensor(index), table, mode="sum", per_sample_weights=factors)      # noqa: E731
     close(function(*leaves), (table[index] * factors[..., None]).sum(1))
     cg.autograd.gradcheck(function, leaves, check_forward_ad=True)
+    cg.autograd.gradgradcheck(function, leaves)
     for mode in ("sum", "mean", "max"):
         layer = nn.EmbeddingBag(6, 3, mode=mode, dtype=cg.float64, padding_idx=-1)
         assert layer.weight[5].tolist() == [0.0] * 3
@@ -205,3 +206,38 @@ def test_bags_in_rows_weights_and_the_layer():
     assert repr(layer) == "EmbeddingBag(6, 3, mode='max')"
     assert F.embedding_bag(cg.zeros((0, 4), dtype=cg.int64), leaves[0]).shape == (0, 3)
     assert F.embedding_bag(cg.zeros((2, 0), dtype=cg.int64), leaves[0]).tolist() == [[0.0] * 3] * 2
+
+
+def test_weighted_bags_skip_padding_even_where_it_is_not_finite():
+    table, factors = drawn((6, 3)), drawn(8, seed=1)
+    table[2] = np.nan
+    leaves = [cg.tensor(table, requires_grad=True), cg.tensor(factors, requires_grad=True)]
+    out = F.embedding_bag(cg.tensor(INDEX), leaves[0], cg.tensor(OFFSETS), mode="sum", per_sample_weights=leaves[1], padding_idx=2)
+    kept = [[(i, factors[k]) for k, i in enumerate(INDEX) if i != 2 and start <= k < stop] for start, stop in zip(OFFSETS, [*OFFSETS[1:], 8])]
+    close(out, [sum((f * table[i] for i, f in bag), np.zeros(3)) for bag in kept])
+    g = drawn((4, 3), seed=2)
+    want = np.zeros((6, 3))
+    for row, bag in zip(g, kept):
+        for i, f in bag:
+            want[i] += f * row
+    for create_graph in (False, True):
+        of_table, of_factors = cg.autograd.grad(out, leaves, cg.tensor(g), retain_graph=True, create_graph=create_graph)
+        close(of_table, want)
+        close(of_factors, [0 if i == 2 else g[next(b for b in range(4) if k < [*OFFSETS[1:], 8][b])] @ table[i] for k, i in enumerate(INDEX)])
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+def test_bags_of_examples_and_gradients_by_frequency(mode):
+    tables, index = drawn((3, 6, 2)), np.random.default_rng(1).integers(0, 6, (3, 4, 5))
+    found = cg.func.vmap(lambda table, index: F.embedding_bag(index, table, mode=mode))(cg.tensor(tables), cg.tensor(index))
+    for k in range(3):
+        close(found[k], getattr(tables[k][index[k]], mode)(1))
+    if mode == "max":
+        return
+    weight = cg.tensor(tables[0], requires_grad=True)
+    out = F.embedding_bag(cg.tensor(index[0]), weight, mode=mode, scale_grad_by_freq=True)
+    counts = np.maximum(np.bincount(index[0].ravel(), minlength=6), 1)[:, None]
+    want = np.zeros((6, 2))
+    np.add.at(want, index[0], 1.0 if mode == "sum" else 0.2)
+    close(cg.autograd.grad(out.sum(), weight, create_graph=True)[0], want / counts)
+    close(cg.autograd.grad(out.sum(), weight)[0], want / counts)

@@ -1,7 +1,7 @@
-"""Rows of a table picked by index, and the gradient of the table.
+"""Rows of a table picked by index, sums of them in bags, and the gradient of the table.
 
-Owns run_pick_rows and run_spread_rows (contracts in embedding.pxd), called by core/forward/embedding.pyx, which has checked the
-indices.  Nothing takes the GIL.  Reads are split over threads by index.  The gradient is split by rows of the table: a thread sets a
+Owns run_pick_rows, run_sum_bags, run_spread_rows (contracts in embedding.pxd), called by core/forward/embedding.pyx, which has checked the
+indices.  Nothing takes the GIL.  Reads are split over threads by index or bag.  The gradient is split by rows of the table: a thread sets a
 chunk of rows to zero and, while it is in its cache, adds what belongs there in the order of the indices, so that memory is written
 once and the bits do not depend on the threads.  Which indices fall into a chunk is told by a chain of their positions.
 
@@ -13,7 +13,18 @@ from libc.string cimport memcpy, memset
 from cgrad.kernels.parallel cimport parallel_for
 from cgrad.kernels.table cimport DTypeId
 
+cdef extern from *:
+    """
+    #if defined(__GNUC__)
+    #define cgrad_prefetch(p) __builtin_prefetch(p)
+    #else
+    #define cgrad_prefetch(p) ((void)(p))
+    #endif
+    """
+    void prefetch "cgrad_prefetch" (const void* p) noexcept nogil
+
 cdef enum:
+    AHEAD = 8                  # rows of a bag that are asked for before they are added: the next ones lie anywhere
     PICK_BYTES = 1 << 16       # that a thread reads at a time
     SPREAD_BYTES = 1 << 18     # of the gradient that a thread fills at a time: they stay in the second cache
 
@@ -63,6 +74,8 @@ cdef struct Spread:
     const char* g
     char* out
     const int64_t* index
+    const int64_t* source
+    const char* factor
     int64_t* first             # of each chunk: the position of the first index that falls into it, or -1
     int64_t* following         # of each index: the position of the next one in the same chunk, or -1
     Py_ssize_t n_rows, width, chunk
@@ -71,14 +84,19 @@ cdef struct Spread:
 
 cdef void add_chain(const Spread* s, int64_t position, const real* g, real* out) noexcept nogil:
     cdef Py_ssize_t j, width = s.width
+    cdef const real* factor = <const real*> s.factor
     cdef const real* source
     cdef real* target
     while position >= 0:
         if s.index[position] != s.skipped:
-            source = g + position * width
+            source = g + (position if s.source == NULL else s.source[position]) * width
             target = out + s.index[position] * width
-            for j in range(width):
-                target[j] += source[j]
+            if factor == NULL:
+                for j in range(width):
+                    target[j] += source[j]
+            else:
+                for j in range(width):
+                    target[j] += factor[position] * source[j]
         position = s.following[position]
 
 
@@ -101,12 +119,12 @@ cdef Py_ssize_t spread_scratch(int dtype, Py_ssize_t n, Py_ssize_t n_rows, Py_ss
     return n + (n_rows + chunk - 1) // chunk
 
 
-cdef void run_spread_rows(int dtype, const char* g, const int64_t* index, Py_ssize_t n, Py_ssize_t n_rows, Py_ssize_t width, int64_t skipped,
-                          char* out, int64_t* scratch) noexcept nogil:
+cdef void run_spread_rows(int dtype, const char* g, const int64_t* index, const int64_t* source, const char* factor, Py_ssize_t n, Py_ssize_t n_rows,
+                          Py_ssize_t width, int64_t skipped, char* out, int64_t* scratch) noexcept nogil:
     cdef Spread s
     cdef Py_ssize_t i
     cdef int64_t chunk
-    s.dtype, s.g, s.out, s.index = dtype, g, out, index
+    s.dtype, s.g, s.out, s.index, s.source, s.factor = dtype, g, out, index, source, factor
     s.n_rows, s.width, s.skipped = n_rows, width, skipped
     s.chunk = spread_chunk(dtype, width)
     s.following, s.first = scratch, scratch + n
@@ -117,3 +135,91 @@ cdef void run_spread_rows(int dtype, const char* g, const int64_t* index, Py_ssi
         s.following[i] = s.first[chunk]
         s.first[chunk] = i
     parallel_for(spread_part, &s, n_rows, s.chunk, (0.25 * n_rows + 2.0 * n) * width)
+
+
+# ---- bags --------------------------------------------------------------------------------------------------------------------------
+
+cdef struct Bags:
+    int dtype
+    const char* g                  # NULL: sums, else products with it
+    const char* table
+    const int64_t* index
+    const char* factor
+    const int64_t* starts
+    char* out
+    Py_ssize_t stride, width, last       # last: the number of indices
+    int64_t skipped
+    bint mean
+
+
+cdef void sum_bag(const Bags* s, Py_ssize_t bag, const real* table, const real* factor, real* out) noexcept nogil:
+    cdef Py_ssize_t i, j, width = s.width, count = 0
+    cdef const real* row
+    out += bag * width
+    memset(out, 0, width * sizeof(real))
+    for i in range(s.starts[bag], s.starts[bag + 1]):
+        if s.index[i] == s.skipped:
+            continue
+        row = table + s.index[i] * s.stride
+        count += 1
+        if i + AHEAD < s.last:
+            for j in range((width * <Py_ssize_t> sizeof(real) + 63) // 64):
+                prefetch(<const char*> (table + s.index[i + AHEAD] * s.stride) + 64 * j)
+        if factor == NULL:
+            for j in range(width):
+                out[j] += row[j]
+        else:
+            for j in range(width):
+                out[j] += factor[i] * row[j]
+    if s.mean and count > 1:
+        for j in range(width):
+            out[j] = out[j] / <real> count
+
+
+cdef void bag_products(const Bags* s, Py_ssize_t bag, const real* table, const real* g, real* out) noexcept nogil:
+    cdef Py_ssize_t i, j
+    cdef const real* row
+    cdef double total
+    g += bag * s.width
+    for i in range(s.starts[bag], s.starts[bag + 1]):
+        row = table + s.index[i] * s.stride
+        total = 0
+        for j in range(s.width if s.index[i] != s.skipped else 0):
+            total = total + <double> g[j] * row[j]
+        out[i] = <real> total
+
+
+cdef void bags_part(void* context, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
+    cdef const Bags* s = <const Bags*> context
+    cdef Py_ssize_t bag
+    for bag in range(start, stop):
+        if s.dtype == DTypeId.FLOAT32:
+            if s.g == NULL:
+                sum_bag(s, bag, <const float*> s.table, <const float*> s.factor, <float*> s.out)
+            else:
+                bag_products(s, bag, <const float*> s.table, <const float*> s.g, <float*> s.out)
+        elif s.g == NULL:
+            sum_bag(s, bag, <const double*> s.table, <const double*> s.factor, <double*> s.out)
+        else:
+            bag_products(s, bag, <const double*> s.table, <const double*> s.g, <double*> s.out)
+
+
+cdef void run_bags(Bags* s, Py_ssize_t n_bags) noexcept nogil:
+    s.last = s.starts[n_bags]
+    parallel_for(bags_part, s, n_bags, max(1, n_bags // 64), <double> s.last * (20 + s.width))
+
+
+cdef void run_sum_bags(int dtype, const char* table, Py_ssize_t stride, Py_ssize_t width, const int64_t* index, const char* factor,
+                       const int64_t* starts, Py_ssize_t n_bags, int64_t skipped, bint mean, char* out) noexcept nogil:
+    cdef Bags s
+    s.dtype, s.g, s.table, s.index, s.factor, s.starts, s.out = dtype, NULL, table, index, factor, starts, out
+    s.stride, s.width, s.skipped, s.mean = stride, width, skipped, mean
+    run_bags(&s, n_bags)
+
+
+cdef void run_bag_products(int dtype, const char* g, const char* table, Py_ssize_t stride, Py_ssize_t width, const int64_t* index,
+                           const int64_t* starts, Py_ssize_t n_bags, int64_t skipped, char* out) noexcept nogil:
+    cdef Bags s
+    s.dtype, s.g, s.table, s.index, s.factor, s.starts, s.out = dtype, g, table, index, NULL, starts, out
+    s.stride, s.width, s.skipped, s.mean = stride, width, skipped, False
+    run_bags(&s, n_bags)

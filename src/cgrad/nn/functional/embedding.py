@@ -2,8 +2,9 @@
 from __future__ import annotations
 
 import cgrad as cg
-from cgrad.core.forward.embedding import check_indices
+from cgrad.core.forward.embedding import bag_starts, check_indices
 from cgrad.ops.embedding import embedding as _embedding
+from cgrad.ops.embedding import embedding_bag as _embedding_bag
 
 __all__ = ["embedding", "embedding_bag"]
 
@@ -120,45 +121,42 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2.0, sca
     if per_sample_weights is not None and (mode != "sum" or per_sample_weights.shape != input.shape):
         raise ValueError(f"embedding_bag: per_sample_weights need mode 'sum' and the shape {tuple(input.shape)} of the input, got mode {mode!r} and "
                          f"shape {tuple(per_sample_weights.shape)}")
-    bag, n_bags, used = _bags(input, offsets, include_last_offset)
-    index = input.reshape(-1)[:used]
-    rows = embedding(index, weight, None, max_norm, norm_type, scale_grad_by_freq)
-    if per_sample_weights is not None:
-        rows = rows * per_sample_weights.reshape(-1)[:used].unsqueeze(1)
-    there = cg.ones((used, 1), dtype=cg.bool)
-    if padding_idx is not None:
-        there = (index != row_number("embedding_bag", padding_idx, weight.shape[0])).unsqueeze(1)
-    out = cg.zeros((n_bags, weight.shape[1]), dtype=rows.dtype)
+    starts, used = _bags(input, offsets, include_last_offset)
+    index = input.reshape(-1) if used == input.size else input[:used]
+    padding = -1 if padding_idx is None else row_number("embedding_bag", padding_idx, weight.shape[0])
     if mode == "max":
-        found = cg.index_reduce(out, 0, bag, cg.where(there, rows, float("-inf")), "amax", include_self=False)
-        return cg.where(found == float("-inf"), 0.0, found)
-    out = cg.index_add(out, 0, bag, cg.where(there, rows, 0.0))
-    if mode == "sum":
-        return out
-    counts = cg.index_add(cg.zeros((n_bags, 1), dtype=rows.dtype), 0, bag, there.astype(rows.dtype))
-    return out / cg.maximum(counts, 1.0)
+        return _largest(index, weight, starts, max_norm, norm_type, padding)
+    if max_norm is not None:
+        _renormalize(index, weight, float(max_norm), float(norm_type))
+    if per_sample_weights is not None:
+        per_sample_weights = per_sample_weights.reshape(-1)[:used]
+        if per_sample_weights.dtype != weight.dtype:
+            per_sample_weights = per_sample_weights.astype(weight.dtype)
+    return _embedding_bag(weight, index, starts, per_sample_weights, padding, mode == "mean", bool(scale_grad_by_freq))
+
+
+def _largest(index, weight, starts, max_norm, norm_type, padding):
+    """The largest elements of the rows in each bag."""
+    bag = cg.searchsorted(starts[:-1], cg.arange(index.shape[0]), right=True) - 1 if starts.shape[0] > 1 else cg.zeros(0, dtype=cg.int64)
+    rows = cg.where((index != padding).unsqueeze(1), embedding(index, weight, None, max_norm, norm_type), float("-inf"))
+    found = cg.index_reduce(cg.zeros((starts.shape[0] - 1, weight.shape[1]), dtype=rows.dtype), 0, bag, rows, "amax", include_self=False)
+    return cg.where(found == float("-inf"), 0.0, found)
 
 
 def _bags(input, offsets, include_last_offset):
-    """(the bag of each index, how many bags there are, how many indices belong to one)"""
+    """(where each bag starts and the last one ends, how many indices belong to one)"""
     if input.ndim == 2:
         if offsets is not None:
             raise ValueError("embedding_bag: a 2-d input has a bag in each row, so offsets must be None")
-        n_bags, length = input.shape
-        return cg.arange(n_bags).repeat_interleave(length), n_bags, n_bags * length
+        return bag_starts(None, input.shape[0], input.size, False), input.size
     if input.ndim != 1 or offsets is None or offsets.ndim != 1:
         raise ValueError(f"embedding_bag: a 2-d input, or a 1-d one with 1-d offsets is needed, got an input of shape {tuple(input.shape)} and offsets "
                          f"{None if offsets is None else tuple(offsets.shape)}")
-    starts = offsets.tolist()
-    if include_last_offset and not starts:
+    n_bags = offsets.shape[0] - include_last_offset
+    if n_bags < 0:
         raise ValueError("embedding_bag: include_last_offset needs at least one offset")
-    ends = [*starts[1:], input.shape[0]]
-    if starts and (starts[0] != 0 or any(start > end for start, end in zip(starts, ends))):
-        raise ValueError(f"embedding_bag: offsets must start at 0, not fall, and be at most {input.shape[0]}, the number of indices; got {starts}")
-    used = starts[-1] if include_last_offset else input.shape[0] if starts else 0
-    n_bags = len(starts) - include_last_offset
-    bag = cg.searchsorted(offsets[:n_bags], cg.arange(used, dtype=offsets.dtype), right=True) - 1 if n_bags else cg.zeros(0, dtype=cg.int64)
-    return bag, n_bags, used
+    starts = bag_starts(offsets, n_bags, input.shape[0], include_last_offset)
+    return starts, int(starts[-1])
 
 
 def row_number(name, padding_idx, n_rows):
