@@ -1,9 +1,13 @@
 """The words are true: every public name has a docstring whose example runs, and so does the code in the README."""
 import contextlib
 import doctest
+import gc
 import inspect
 import io
+import os
 import re
+import subprocess
+import sys
 import types
 from pathlib import Path
 
@@ -93,6 +97,35 @@ def test_the_page_on_files_and_data(section):
     runner, report = doctest.DocTestRunner(), io.StringIO()
     runner.run(doctest.DocTestParser().get_doctest(section.replace("```", ""), {}, "page", None, 0), out=report.write)
     assert not runner.failures, report.getvalue()
+
+
+PAGES = [page for page in sorted((ROOT / "docs").rglob("*.md")) if "_build" not in page.parts and (page.parent != ROOT / "docs" or page.stem == "index")]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT / "docs")))
+def test_a_page_of_the_documentation_runs(page):
+    """The code of a page, in one namespace from top to bottom."""
+    text = page.read_text()
+    for library in ("scipy", "sklearn"):
+        if f">>> from {library}" in text:
+            pytest.importorskip(library)
+    gc.collect()                       # some pages look at what memory is held
+    code = "\n".join(re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE))
+    runner, report = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE), io.StringIO()
+    runner.run(doctest.DocTestParser().get_doctest(code, {"__name__": "__main__"}, page.name, None, 0), out=report.write)
+    assert not runner.failures, report.getvalue()
+
+
+@pytest.mark.slow
+def test_the_site_builds_without_a_warning(tmp_path):
+    for module in ("sphinx", "pydata_sphinx_theme", "numpydoc", "myst_parser"):
+        pytest.importorskip(module)
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(cg.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])}
+    run = subprocess.run([sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", ROOT / "docs", tmp_path],
+                         capture_output=True, text=True, env=env)
+    assert run.returncode == 0, run.stderr
+    page = (tmp_path / "reference" / "nn.html").read_text()
+    assert all(f'id="cgrad.nn.{name}"' in page for name in cg.nn.__all__ if isinstance(getattr(cg.nn, name), type))
 
 
 def test_the_readme_names_files_that_exist():

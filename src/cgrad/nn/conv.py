@@ -186,7 +186,7 @@ class Conv2d(_Conv):
 
     Attributes
     ----------
-    weight : Parameter, shape (out_channels, in_channels / groups, *kernel_size)
+    weight : Parameter, shape ``(out_channels, in_channels / groups, *kernel_size)``
     bias : Parameter, shape (out_channels,), or None
 
     Notes
@@ -222,7 +222,7 @@ class Conv3d(_Conv):
 
     Attributes
     ----------
-    weight : Parameter, shape (out_channels, in_channels / groups, *kernel_size)
+    weight : Parameter, shape ``(out_channels, in_channels / groups, *kernel_size)``
     bias : Parameter, shape (out_channels,), or None
 
     Notes
@@ -293,7 +293,7 @@ class ConvTranspose2d(_ConvTranspose):
 
     Attributes
     ----------
-    weight : Parameter, shape (in_channels, out_channels / groups, *kernel_size)
+    weight : Parameter, shape ``(in_channels, out_channels / groups, *kernel_size)``
     bias : Parameter, shape (out_channels,), or None
 
     Notes
@@ -329,7 +329,7 @@ class ConvTranspose3d(_ConvTranspose):
 
     Attributes
     ----------
-    weight : Parameter, shape (in_channels, out_channels / groups, *kernel_size)
+    weight : Parameter, shape ``(in_channels, out_channels / groups, *kernel_size)``
     bias : Parameter, shape (out_channels,), or None
 
     Notes

@@ -40,7 +40,7 @@ def calculate_gain(nonlinearity, param=None):
 
 
 def _fans(name, tensor):
-    """(fan_in, fan_out) of a weight of shape (out, in, *kernel)."""
+    """(fan_in, fan_out) of a weight of shape ``(out, in, *kernel)``."""
     if tensor.ndim < 2:
         raise ValueError(f"{name}: fan in and fan out need a tensor of at least 2 axes, got shape {tuple(tensor.shape)}")
     field = math.prod(tensor.shape[2:])
@@ -237,7 +237,7 @@ def kaiming_uniform_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", gene
 
     Parameters
     ----------
-    tensor : Tensor, shape (out, in, *kernel)
+    tensor : Tensor, shape ``(out, in, *kernel)``
     a : float, default 0
         The negative slope of "leaky_relu".
     mode : {"fan_in", "fan_out"}
@@ -309,7 +309,7 @@ def dirac_(tensor, groups=1):
 
     Parameters
     ----------
-    tensor : Tensor, shape (out, in / groups, *kernel), with 1 to 3 axes of the kernel
+    tensor : Tensor, shape ``(out, in / groups, *kernel)``, with 1 to 3 axes of the kernel
     groups : int, default 1
         Divides the number of output channels; each group hands on its own channels.
 

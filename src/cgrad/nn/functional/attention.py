@@ -15,11 +15,11 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
 
     Parameters
     ----------
-    query : Tensor, shape (*, L, E)
+    query : Tensor, shape ``(*, L, E)``
         Floating point.  Leading axes of all operands broadcast.
-    key : Tensor, shape (*, S, E)
-    value : Tensor, shape (*, S, Ev)
-    attn_mask : Tensor, shape broadcastable to (*, L, S), optional
+    key : Tensor, shape ``(*, S, E)``
+    value : Tensor, shape ``(*, S, Ev)``
+    attn_mask : Tensor, shape broadcastable to ``(*, L, S)``, optional
         Bool: False leaves a key out for a query; floating point: added to the scores.
     dropout_p : float, default 0.0
         The probability with which each weight is set to 0 (in training and evaluation alike).
@@ -32,7 +32,7 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
 
     Returns
     -------
-    Tensor, shape (*, L, Ev)
+    Tensor, shape ``(*, L, Ev)``
 
     Raises
     ------

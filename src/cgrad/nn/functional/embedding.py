@@ -29,7 +29,7 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
 
     Returns
     -------
-    Tensor, shape (*input.shape, embedding_dim)
+    Tensor, shape ``(*input.shape, embedding_dim)``
 
     Raises
     ------

@@ -10,17 +10,17 @@ __all__ = ["channel_shuffle", "fold", "interpolate", "pixel_shuffle", "pixel_uns
 
 # ---------------------------------------------------------------------------------------------------- channels and pixels
 def pixel_shuffle(input, upscale_factor):
-    """Channels laid out as pixels: (*, C r^2, H, W) becomes (*, C, H r, W r).
+    """Channels laid out as pixels: ``(*, C r^2, H, W)`` becomes ``(*, C, H r, W r)``.
 
     Parameters
     ----------
-    input : Tensor, shape (*, C r^2, H, W)
+    input : Tensor, shape ``(*, C r^2, H, W)``
     upscale_factor : int
         r.
 
     Returns
     -------
-    Tensor, shape (*, C, H r, W r)
+    Tensor, shape ``(*, C, H r, W r)``
 
     Raises
     ------
@@ -49,17 +49,17 @@ def pixel_shuffle(input, upscale_factor):
 
 
 def pixel_unshuffle(input, downscale_factor):
-    """Pixels laid out as channels: (*, C, H r, W r) becomes (*, C r^2, H, W); undoes `pixel_shuffle`.
+    """Pixels laid out as channels: ``(*, C, H r, W r)`` becomes ``(*, C r^2, H, W)``; undoes `pixel_shuffle`.
 
     Parameters
     ----------
-    input : Tensor, shape (*, C, H r, W r)
+    input : Tensor, shape ``(*, C, H r, W r)``
     downscale_factor : int
         r.
 
     Returns
     -------
-    Tensor, shape (*, C r^2, H, W)
+    Tensor, shape ``(*, C r^2, H, W)``
 
     Raises
     ------
@@ -87,7 +87,7 @@ def channel_shuffle(input, groups):
 
     Parameters
     ----------
-    input : Tensor, shape (N, C, *)
+    input : Tensor, shape ``(N, C, *)``
     groups : int
         Must divide C.
 
@@ -151,7 +151,7 @@ def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
 
     Returns
     -------
-    Tensor, shape (N, C * kernel_height * kernel_width, patches) or the same without N
+    Tensor, shape ``(N, C * kernel_height * kernel_width, patches)`` or the same without N
 
     Raises
     ------
@@ -188,7 +188,7 @@ def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
 
     Parameters
     ----------
-    input : Tensor, shape (N, C * kernel_height * kernel_width, patches) or the same without N
+    input : Tensor, shape ``(N, C * kernel_height * kernel_width, patches)`` or the same without N
     output_size : int or (int, int)
         Height and width of the images.
     kernel_size, dilation, padding, stride : int or (int, int)
@@ -313,7 +313,7 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
 
     Parameters
     ----------
-    input : Tensor, shape (N, C, *)
+    input : Tensor, shape ``(N, C, *)``
         One to three axes after the channels.
     size : int or tuple of int, optional
         The new lengths; either this or `scale_factor`.
@@ -330,7 +330,7 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
 
     Returns
     -------
-    Tensor, shape (N, C, *size)
+    Tensor, shape ``(N, C, *size)``
 
     Raises
     ------

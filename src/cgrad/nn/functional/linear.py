@@ -13,13 +13,13 @@ def linear(input, weight, bias=None):
 
     Parameters
     ----------
-    input : Tensor, shape (*, in_features)
+    input : Tensor, shape ``(*, in_features)``
     weight : Tensor, shape (out_features, in_features) or (in_features,)
     bias : Tensor, shape (out_features,) or (), optional
 
     Returns
     -------
-    Tensor, shape (*, out_features) or (*)
+    Tensor, shape ``(*, out_features)`` or ``(*)``
 
     Raises
     ------
@@ -50,15 +50,15 @@ def bilinear(input1, input2, weight, bias=None):
 
     Parameters
     ----------
-    input1 : Tensor, shape (*, in1_features)
-    input2 : Tensor, shape (*, in2_features)
+    input1 : Tensor, shape ``(*, in1_features)``
+    input2 : Tensor, shape ``(*, in2_features)``
         The same leading axes.
     weight : Tensor, shape (out_features, in1_features, in2_features)
     bias : Tensor, shape (out_features,), optional
 
     Returns
     -------
-    Tensor, shape (*, out_features)
+    Tensor, shape ``(*, out_features)``
 
     Raises
     ------
@@ -94,7 +94,7 @@ def one_hot(tensor, num_classes=-1):
 
     Returns
     -------
-    Tensor of int64, shape (*tensor.shape, num_classes)
+    Tensor of int64, shape ``(*tensor.shape, num_classes)``
 
     Raises
     ------

@@ -19,7 +19,7 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
 
     Parameters
     ----------
-    input : Tensor, shape (*, *normalized_shape)
+    input : Tensor, shape ``(*, *normalized_shape)``
         Floating point.
     normalized_shape : int or sequence of int
         The shape of the axes over which mean and variance are taken.
@@ -66,7 +66,7 @@ def rms_norm(input, normalized_shape, weight=None, eps=None):
 
     Parameters
     ----------
-    input : Tensor, shape (*, *normalized_shape)
+    input : Tensor, shape ``(*, *normalized_shape)``
         Floating point.
     normalized_shape : int or sequence of int
         The shape of the axes over which the mean square is taken.
@@ -114,7 +114,7 @@ def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
 
     Parameters
     ----------
-    input : Tensor, shape (N, C, *)
+    input : Tensor, shape ``(N, C, *)``
         Floating point, at least three axes.
     size : int
         How many channels, ``size // 2`` of them before its own; those beyond the first and the last count as 0.
@@ -173,7 +173,7 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
 
     Parameters
     ----------
-    input : Tensor, shape (N, C, *)
+    input : Tensor, shape ``(N, C, *)``
         Floating point.
     running_mean, running_var : Tensor, shape (C,), or None
         Used in place of the input's moments if not `training`; otherwise brought up to date in place.
@@ -237,7 +237,7 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
 
     Parameters
     ----------
-    input : Tensor, shape (N, C, *)
+    input : Tensor, shape ``(N, C, *)``
         Floating point.
     running_mean, running_var : Tensor, shape (C,), optional
         Used in place of the input's moments if not `use_input_stats`; otherwise brought up to date in place with the means over the samples.
@@ -294,7 +294,7 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
 
     Parameters
     ----------
-    input : Tensor, shape (N, C, *)
+    input : Tensor, shape ``(N, C, *)``
         Floating point.
     num_groups : int
         Divides C.

@@ -119,7 +119,7 @@ def adaptive_max_pool2d(input, output_size, return_indices=False):
 
     Returns
     -------
-    Tensor, shape (N, C, *output_size) or (C, *output_size); with `return_indices` a pair
+    Tensor, shape ``(N, C, *output_size)`` or ``(C, *output_size)``; with `return_indices` a pair
 
     Raises
     ------
@@ -250,7 +250,7 @@ def adaptive_avg_pool2d(input, output_size):
 
     Returns
     -------
-    Tensor, shape (N, C, *output_size) or (C, *output_size)
+    Tensor, shape ``(N, C, *output_size)`` or ``(C, *output_size)``
 
     Raises
     ------

@@ -62,7 +62,7 @@ def fuse_conv_bn_weights(conv_w, conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, trans
 
     Parameters
     ----------
-    conv_w : Tensor, shape (out, in, *kernel), or with `transpose` (in, out, *kernel)
+    conv_w : Tensor, shape ``(out, in, *kernel)``, or with `transpose` ``(in, out, *kernel)``
     conv_b : Tensor, shape (out,), or None
     bn_rm, bn_rv : Tensor, shape (out,)
         The running mean and variance.

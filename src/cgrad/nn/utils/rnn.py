@@ -32,7 +32,7 @@ class PackedSequence(_Packed):
 
     Parameters
     ----------
-    data : Tensor, shape (total length, *)
+    data : Tensor, shape ``(total length, *)``
         The longest sequence comes first in each step.
     batch_sizes : Tensor of int64
         How many sequences reach each step.
@@ -103,8 +103,8 @@ def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True)
 
     Parameters
     ----------
-    input : Tensor, shape (T, B, *)
-        (B, T, *) if `batch_first`.
+    input : Tensor, shape ``(T, B, *)``
+        ``(B, T, *)`` if `batch_first`.
     lengths : Tensor of integers or list of int, length B
         Each at least 1 and at most T.
     batch_first : bool, default False
@@ -155,8 +155,8 @@ def pad_packed_sequence(sequence, batch_first=False, padding_value=0.0, total_le
 
     Returns
     -------
-    padded : Tensor, shape (T, B, *)
-        (B, T, *) if `batch_first`; sequences in the order in which they were packed.
+    padded : Tensor, shape ``(T, B, *)``
+        ``(B, T, *)`` if `batch_first`; sequences in the order in which they were packed.
     lengths : Tensor of int64, shape (B,)
 
     Raises
@@ -194,7 +194,7 @@ def pad_sequence(sequences, batch_first=False, padding_value=0.0, padding_side="
 
     Parameters
     ----------
-    sequences : list of Tensor, shape (length, *)
+    sequences : list of Tensor, shape ``(length, *)``
         Equal but for the length.
     batch_first : bool, default False
     padding_value : float, default 0.0
@@ -203,8 +203,8 @@ def pad_sequence(sequences, batch_first=False, padding_value=0.0, padding_side="
 
     Returns
     -------
-    Tensor, shape (T, B, *)
-        (B, T, *) if `batch_first`, with the length T of the longest.
+    Tensor, shape ``(T, B, *)``
+        ``(B, T, *)`` if `batch_first`, with the length T of the longest.
 
     Raises
     ------
@@ -237,7 +237,7 @@ def pack_sequence(sequences, enforce_sorted=True):
 
     Parameters
     ----------
-    sequences : list of Tensor, shape (length, *)
+    sequences : list of Tensor, shape ``(length, *)``
     enforce_sorted : bool, default True
         As for `pack_padded_sequence`.
 
@@ -264,14 +264,14 @@ def unpad_sequence(padded_sequences, lengths, batch_first=False):
 
     Parameters
     ----------
-    padded_sequences : Tensor, shape (T, B, *)
-        (B, T, *) if `batch_first`.
+    padded_sequences : Tensor, shape ``(T, B, *)``
+        ``(B, T, *)`` if `batch_first`.
     lengths : Tensor of integers or list of int, length B
     batch_first : bool, default False
 
     Returns
     -------
-    list of Tensor, shape (length, *)
+    list of Tensor, shape ``(length, *)``
 
     Examples
     --------
@@ -292,7 +292,7 @@ def unpack_sequence(packed_sequences):
 
     Returns
     -------
-    list of Tensor, shape (length, *)
+    list of Tensor, shape ``(length, *)``
 
     Examples
     --------

@@ -1,0 +1,45 @@
+"""How the documentation is built: ``python -m sphinx -W -b html docs docs/_build/html``, with cgrad installed and its extra `docs`."""
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+
+import gallery  # noqa: E402
+import reference  # noqa: E402
+
+import cgrad  # noqa: E402
+
+project, author, copyright = "cgrad", "cgrad contributors", "cgrad contributors"
+release = version = cgrad.__version__
+
+extensions = ["sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.mathjax", "numpydoc", "myst_parser"]
+exclude_patterns = ["_build", "examples/*.txt"]
+source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
+myst_enable_extensions = ["colon_fence", "dollarmath"]
+myst_heading_anchors = 3
+
+# Docstrings: `name` is a link where cgrad has such a name; tables of members are written by reference.py.
+default_role = "py:obj"
+autosummary_generate = False
+autodoc_member_order = "alphabetical"
+autodoc_typehints = "none"
+autodoc_inherit_docstrings = False
+numpydoc_show_class_members = False
+add_module_names = False
+toc_object_entries = False
+python_maximum_signature_line_length = 100
+
+html_theme = "pydata_sphinx_theme"
+html_title = "cgrad"
+html_static_path = ["_static"]
+html_css_files = ["cgrad.css"]
+html_show_sourcelink = False
+html_copy_source = False
+html_theme_options = {"show_toc_level": 2, "navigation_with_keys": False, "navbar_align": "left", "header_links_before_dropdown": 7,
+                      "navbar_end": ["theme-switcher"], "secondary_sidebar_items": ["page-toc"], "footer_start": ["copyright"],
+                      "footer_end": [], "pygments_light_style": "tango", "pygments_dark_style": "monokai"}
+html_sidebars = {"index": [], "changelog": []}
+
+reference.write(HERE / "reference")
+gallery.write(HERE / "examples")
