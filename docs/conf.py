@@ -13,10 +13,10 @@ import cgrad  # noqa: E402
 project, author, copyright = "cgrad", "cgrad contributors", "cgrad contributors"
 release = version = cgrad.__version__
 
-extensions = ["sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.mathjax", "numpydoc", "myst_parser"]
+extensions = ["sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc", "myst_parser"]
 exclude_patterns = ["_build", "examples/*.txt"]
 source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
-myst_enable_extensions = ["colon_fence", "dollarmath"]
+myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
 
 # Docstrings: `name` is a link where cgrad has such a name; tables of members are written by reference.py.

@@ -11,7 +11,7 @@ import cgrad
 FUNCTIONS = {
     "creation": ("Making tensors", ["creation"]),
     "elementwise": ("Elementwise functions", ["elementwise", "arithmetic", "special", "casting"]),
-    "comparison": ("Comparison, logic, choice", ["compare", "choosing"]),
+    "comparison": ("Comparison, logic, choice", ["compare", "choosing", "methods"]),
     "reduction": ("Reductions and statistics", ["reduction", "statistics", "softmax"]),
     "scan": ("Running sums, differences, numerics", ["scan", "numerics"]),
     "products": ("Products of matrices", ["matmul", "einsum", "linalg"]),
@@ -25,7 +25,7 @@ FUNCTIONS = {
 NAMES = {
     "dtypes": ("Dtypes and constants", ["dtype", "get_default_dtype", "set_default_dtype", "promote_types", "result_type", "can_cast", "isdtype",
                                         "finfo", "iinfo", "is_floating_point", "is_complex"]),
-    "own": ("Own operations", ["Op", "op"]),
+    "own": ("Own operations", ["Op", "op", "foreign_op"]),
     "show": ("Looking at a computation", ["explain", "graph", "set_printoptions"]),
     "files": ("Files", ["save", "load"]),
     "process": ("Threads and the process", ["get_num_threads", "set_num_threads", "threads", "show_config"]),
