@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from reference import write_pages
+
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 ORDER = ["walkthrough", "digits", "lenet", "char_lstm", "gpt", "minilm"]
 RUN = {                      # what runs while the pages are made: arguments, and what it imports
@@ -17,11 +19,11 @@ RUN = {                      # what runs while the pages are made: arguments, an
 def write(folder):
     folder.mkdir(exist_ok=True)
     names = sorted((path.stem for path in EXAMPLES.glob("*.py")), key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER))
-    for name in names:
-        changed(folder / f"{name}.rst", page(name, folder))
-    changed(folder / "index.rst", "\n".join([
+    pages = {name: page(name, folder) for name in names}
+    pages["index"] = "\n".join([
         "Examples", "========", "", "Whole scripts, each a plain loop in one file of the folder ``examples`` of the repository. "
-        "``pip install '.[examples]'`` brings what they need.", "", ".. toctree::", "   :maxdepth: 1", "", *(f"   {name}" for name in names), ""]))
+        "``pip install '.[examples]'`` brings what they need.", "", ".. toctree::", "   :maxdepth: 1", "", *(f"   {name}" for name in names), ""])
+    write_pages(folder, pages)
 
 
 def page(name, folder):
@@ -43,8 +45,3 @@ def printed(source, folder):
                              env={**os.environ, "PYTHONPATH": path})
         kept.write_text("\n".join(line.rpartition("\r")[2].rstrip() for line in run.stdout.replace(str(folder) + "/", "").splitlines()).strip() + "\n")
     return kept.read_text()
-
-
-def changed(path, text):
-    if not path.exists() or path.read_text() != text:
-        path.write_text(text)

@@ -47,7 +47,7 @@ ORDER = ["tensor", "creation", "dtypes", "random", "elementwise", "comparison", 
 
 
 def write(folder):
-    """All pages into a folder, and files that did not change left alone."""
+    """All pages into a folder."""
     pages = dict(pages_of_functions())
     pages["tensor"] = tensor_page()
     for page, (title, module) in MODULES.items():
@@ -55,7 +55,15 @@ def write(folder):
         if owner is not None:
             pages[page] = module_page(title, module, owner)
     pages["index"] = index_page([page for page in ORDER if page in pages])
+    write_pages(folder, pages)
+
+
+def write_pages(folder, pages):
+    """A file for each page; those that did not change are left alone, so that Sphinx need not read them again, and old ones go."""
     folder.mkdir(exist_ok=True)
+    for path in folder.glob("*.rst"):
+        if path.stem not in pages:
+            path.unlink()
     for page, text in pages.items():
         path = folder / f"{page}.rst"
         if not path.exists() or path.read_text() != text:
