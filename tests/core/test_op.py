@@ -197,6 +197,9 @@ def test_built_in_operations_are_ops_too():
     op = cg.multiply.op()
     assert op(2.0, 3.0).item() == 6.0
     assert [g.item() for g in op.backward(1.0)] == [3.0, 2.0]
+    op = cg.exp.op()                 # of one input: its gradient, as the rule of a user's Op gives it
+    assert op(0.0).item() == 1.0 and op.backward(3.0).item() == 3.0
+    assert op(cg.tensor([0.0, 1.0])).shape == op.backward(cg.ones(2)).shape == (2,)
 
 
 @pytest.mark.parametrize("walk", ["dropped", "backward", "retained", "differentiated again"])

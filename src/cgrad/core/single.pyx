@@ -13,7 +13,7 @@ from cgrad.core.engine import run_backward
 
 
 def operation_gradients(Primitive p, tuple args, out, g):
-    """The gradients of one call of a built-in operation, a tuple with one for each argument."""
+    """The gradient of the argument of one call of a built-in operation, or a tuple with one for each of several."""
     cdef Tensor y
     n = len(args)
     mode = set_grad_mode(True)
@@ -29,7 +29,8 @@ def operation_gradients(Primitive p, tuple args, out, g):
         found = iter(run_backward((y,), (g,), wanted, False, False))
     finally:
         set_grad_mode(mode)
-    return tuple([next(found) if isinstance(x, Tensor) and (<Tensor>x).flags & REQUIRES_GRAD else None for x in operands])
+    grads = tuple([next(found) if isinstance(x, Tensor) and (<Tensor>x).flags & REQUIRES_GRAD else None for x in operands])
+    return grads[0] if n == 1 else grads
 
 
 cdef Tensor as_leaf(object value):
