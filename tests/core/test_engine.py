@@ -207,6 +207,21 @@ def test_changing_what_no_rule_needs_is_no_error():
     assert x.grad.tolist() == [3.0, 3.0]
 
 
+def test_a_freed_part_of_a_graph_is_an_error_where_something_wanted_may_lie_behind_it():
+    x, w = leaf([1.0, 2.0]), leaf([3.0, 4.0])
+    h = cg.exp(x)
+    later = h * 2.0
+    h.sum().backward()
+    for function in (lambda: cg.autograd.grad((h * w + x * 5.0).sum(), x), lambda: cg.autograd.grad((later + x).sum(), x, allow_unused=True),
+                     lambda: (h + x).sum().backward(inputs=[x]), lambda: (h + x).sum().backward()):
+        with pytest.raises(RuntimeError, match="through <ExpBackward> was freed by another backward"):
+            function()
+    (g,) = cg.autograd.grad((later * 3.0).sum(), later)          # all that is wanted lies before it
+    assert g.tolist() == [3.0, 3.0]
+    (g,) = cg.autograd.grad((h.detach() * w + x).sum(), w)
+    np.testing.assert_allclose(g.numpy(), np.exp([1.0, 2.0]), rtol=1e-15)
+
+
 # ------------------------------------------------------------------ hooks
 def test_hooks_run_in_order_once_and_can_change_the_gradient():
     x = leaf(2.0)

@@ -21,17 +21,18 @@ if TYPE_CHECKING:
     from cgrad.autograd.debug.check_op import check_op
     from cgrad.autograd.debug.gradcheck import GradcheckError, gradcheck, gradgradcheck
     from cgrad.autograd.debug.watch import watch
+    from cgrad.autograd.saved import save_on_disk, saved_tensors_hooks
 
 __all__ = [
     "Function", "GradcheckError", "backward", "check_op", "checkpoint", "checkpoint_budget", "checkpoint_sequential", "detect_anomaly", "enable_grad",
-    "grad", "gradcheck", "gradgradcheck", "is_anomaly_enabled", "is_grad_enabled", "no_grad", "once_differentiable", "set_detect_anomaly",
-    "set_grad_enabled", "watch",
+    "grad", "gradcheck", "gradgradcheck", "is_anomaly_enabled", "is_grad_enabled", "no_grad", "once_differentiable", "save_on_disk",
+    "saved_tensors_hooks", "set_detect_anomaly", "set_grad_enabled", "watch",
 ]
 
 _LAZY = {                 # what is loaded when first used
     "GradcheckError": "debug.gradcheck", "check_op": "debug.check_op", "checkpoint_budget": "budget", "detect_anomaly": "debug.anomaly",
     "gradcheck": "debug.gradcheck", "gradgradcheck": "debug.gradcheck", "is_anomaly_enabled": "debug.anomaly",
-    "set_detect_anomaly": "debug.anomaly", "watch": "debug.watch",
+    "save_on_disk": "saved", "saved_tensors_hooks": "saved", "set_detect_anomaly": "debug.anomaly", "watch": "debug.watch",
 }
 
 

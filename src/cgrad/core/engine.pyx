@@ -20,18 +20,19 @@ from cgrad.core.door cimport Door
 from cgrad.core.dtype cimport KIND, KIND_FLOAT, dtype_object
 from cgrad.core.element cimport store_item
 from cgrad.core.elementwise cimport Py_REFCNT, compute, compute1, compute2, compute_over, is_spare
-from cgrad.core.graph cimport awaited_leaves, find_needed
-from cgrad.core.hooks cimport any_accumulated_hook, call_accumulated_hooks, hooked
+from cgrad.core.graph cimport awaited_leaves, find_needed, freed
+from cgrad.core.hooks cimport Packed, any_accumulated_hook, call_accumulated_hooks, hooked, unpacked
 from cgrad.core.leaves cimport Leaves, add_into, fits_held, keep_gradient, set_addition
 from cgrad.core.primitive cimport (
     FROM_GRADIENT, FROM_OUT, FROM_ZERO, Primitive, Rule, call_rule, joint_rule,
 )
 from cgrad.core.record cimport versions
 from cgrad.core.tape cimport (
-    FREED, Node, Rest, free_node, is_tracked, node_edge, node_edge_output, node_shape, set_grad_mode, track,
+    FREED, PACKED, Node, Rest, free_node, is_tracked, node_edge, node_edge_output, node_shape, set_grad_mode, track,
 )
 from cgrad.core.tensor cimport (
-    CONTIGUOUS, LEVEL, REQUIRES_GRAD, Tensor, alias_tensor, cast_tensor, empty_tensor, refresh, same_shape, shape_text, shape_tuple, stale,
+    CONTIGUOUS, LEVEL, REQUIRES_GRAD, Tensor, alias_tensor, cast_tensor, empty_tensor, refresh, same_shape, shape_of, shape_text, shape_tuple,
+    stale, storage_tensor, strides_of,
 )
 from cgrad.kernels.reduce cimport reduce_id, run_reduce
 from cgrad.kernels.table cimport MAX_DIMS, computing_dtype
@@ -347,6 +348,8 @@ cdef object unpack_out(Run run, Node node):
     cdef Tensor x
     if node.saved_out is None:
         return None
+    if node.state == PACKED:
+        return unpack_packed_out(run, node)
     if isinstance(node.saved_out, tuple):
         if versions(<tuple>node.saved_out) != node.version_out:
             overwritten_result(node)
@@ -359,6 +362,27 @@ cdef object unpack_out(Run run, Node node):
     return connect(node, x, 0) if run.create_graph else x
 
 
+cdef object unpack_packed_out(Run run, Node node):
+    cdef object out = node.saved_out
+    cdef tuple results = out if isinstance(out, tuple) else (out,)
+    results = tuple([restored(run, node, value, -1, 0) for value in results])
+    if run.create_graph:
+        results = tuple([connect(node, <Tensor>value, k) if isinstance(value, Tensor) else value for k, value in enumerate(results)])
+    return results if isinstance(out, tuple) else results[0]
+
+
+cdef object restored(Run run, Node node, object value, int i, unsigned int version):
+    """A saved value of a node whose saved tensors were packed."""
+    cdef Packed p
+    if not isinstance(value, Packed):
+        check_version(node, value, i, version)
+        return value
+    p = <Packed>value
+    if p.storage is not None and p.storage.version != p.version:
+        overwritten(node, storage_tensor(p.storage, p.storage.data, p.like.dtype_id, p.like.rank, shape_of(p.like), strides_of(p.like)), i, p.version)
+    return unpacked(p, node.primitive.name, run.create_graph)
+
+
 cdef Tensor connect(Node node, Tensor saved, int output):
     cdef Tensor x = alias_tensor(saved)
     if KIND[x.dtype_id] == KIND_FLOAT:
@@ -368,11 +392,6 @@ cdef Tensor connect(Node node, Tensor saved, int output):
         if is_tracked(node):
             track(x)
     return x
-
-
-cdef int freed(Node node) except -1:
-    raise RuntimeError(f"backward: the graph through {node!r} was freed by another backward; call that one with retain_graph=True "
-                       "(or compute the result anew)")
 
 
 cdef inline int check_version(Node node, object value, int i, unsigned int version) except -1:
@@ -393,20 +412,29 @@ cdef int run_node(Run run, Node node, object g, bint spare) except -1:
     cdef Py_ssize_t references
     cdef object out, edge, value, needs = None
     cdef object saved0 = node.saved0, saved1 = node.saved1      # held here: another thread's backward may free the node meanwhile
+    cdef bint packed = node.state == PACKED
     if node.state == FREED:
         freed(node)
     if not isinstance(node.primitive, Primitive):
         run_custom(run, node, g)
         return 0
     p = <Primitive>node.primitive
-    check_version(node, saved0, 0, node.version0)
-    check_version(node, saved1, 1, node.version1)
+    if packed:
+        value = saved0
+        saved0 = restored(run, node, saved0, 0, node.version0)
+        saved1 = saved0 if saved1 is value else restored(run, node, saved1, 1, node.version1)
+    else:
+        check_version(node, saved0, 0, node.version0)
+        check_version(node, saved1, 1, node.version1)
     few[0] = <PyObject*>saved0
     few[1] = <PyObject*>saved1
     if n > 2:
         many = [saved0, saved1, *node.rest.saved]
         for i in range(2, n):
-            check_version(node, many[i], i, node.rest.versions[i - 2])
+            if packed:
+                many[i] = restored(run, node, many[i], i, node.rest.versions[i - 2])
+            else:
+                check_version(node, many[i], i, node.rest.versions[i - 2])
         inputs = list_items(<PyObject*>many)
     out = unpack_out(run, node)
     if p.joint is not None:

@@ -9,7 +9,7 @@ from cgrad.core.hooks cimport has_accumulated_hook
 from cgrad.core.primitive cimport Primitive
 from cgrad.core.record cimport make_room, set_edge, set_saved
 from cgrad.core.storage cimport Storage, new_storage
-from cgrad.core.tape cimport Node, new_node, node_edge, node_edge_output, node_rest, node_shape, set_node_shape, track
+from cgrad.core.tape cimport FREED, Node, new_node, node_edge, node_edge_output, node_rest, node_shape, set_node_shape, track
 from cgrad.core.tensor cimport REQUIRES_GRAD, Tensor, shape_tuple, stale, storage_tensor
 from cgrad.kernels.table cimport MAX_DIMS
 
@@ -74,15 +74,24 @@ def share_memory(Tensor x, Tensor y):
     return x.storage is y.storage
 
 
+cdef int freed(Node node) except -1:
+    raise RuntimeError(f"backward: the graph through {node!r} was freed by another backward; call that one with retain_graph=True "
+                       "(or compute the result anew, or detach() what needs no gradient)")
+
+
 cdef set find_needed(dict wanted, dict found, list roots):
     """The nodes from which something wanted, (node, result number) or a leaf, can be reached: depth first.
 
-    `found` holds wanted nodes, which are kept even if nothing wanted lies behind them.
+    `found` holds wanted nodes, which are kept even if nothing wanted lies behind them.  What lies behind a freed node is not known, so one
+    that something wanted may lie behind is an error.
     """
+    cdef unsigned long long oldest = 0
     cdef dict state = {}          # node -> True on the way to something wanted
     cdef list stack = []
     cdef Node node
     cdef int i
+    if all([isinstance(key, tuple) for key in wanted]):
+        oldest = min([(<Node>wanted_node).sequence for wanted_node in found])
     for root in roots:
         if isinstance(root, Node):
             stack.append((root, False))
@@ -92,6 +101,8 @@ cdef set find_needed(dict wanted, dict found, list roots):
         if not expanded:
             if node in state:
                 continue
+            if node.state == FREED and node.sequence > oldest:
+                freed(node)
             state[node] = False
             stack.append((node, True))
             for i in range(node.n_inputs):

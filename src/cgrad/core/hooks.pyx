@@ -1,15 +1,24 @@
 """Hooks: functions of the user that see, and may change, the gradient of a tensor when backward knows it.
 
 Those of a leaf are kept with the tensor, those of a result with its node.  Others are called once the `.grad` of a leaf has got its sum; the
-engine asks which leaf is complete only while some leaf has such a hook.  Needs the GIL.
+engine asks which leaf is complete only while some leaf has such a hook.  Saved-tensor hooks put something else in the place of what a
+node saved: a watcher of the record packs it, so without one nothing is asked; the engine unpacks it.  Needs the GIL.
 Next: engine.pyx, which calls them.
 """
 cimport cython
+from cpython.object cimport PyObject
 
 from cgrad.core.dtype cimport dtype_object
 from cgrad.core.element cimport no_leaf
-from cgrad.core.tape cimport node_rest, track, track_graph
-from cgrad.core.tensor cimport BATCHED, Tensor, refresh, same_shape, set_extra, shape_text, stale
+from cgrad.core.elementwise cimport Py_REFCNT
+from cgrad.core.primitive cimport Primitive
+from cgrad.core.record cimport record
+from cgrad.core.storage cimport new_storage
+from cgrad.core.tape cimport PACKED, Node, node_rest, set_grad_mode, track, track_graph
+from cgrad.core.tensor cimport (
+    BATCHED, LEVEL, REQUIRES_GRAD, Tensor, alias_tensor, copy_tensor, refresh, same_shape, set_extra, shape_of, shape_text, stale,
+    storage_tensor, strides_of,
+)
 
 
 def add_hook(Tensor x, function):
@@ -115,3 +124,107 @@ cdef str describe(object x):
     if isinstance(x, Tensor):
         return f"a tensor of shape {shape_text((<Tensor>x).rank, (<Tensor>x).dims)} and dtype {dtype_object((<Tensor>x).dtype_id).name}"
     return type(x).__name__
+
+
+# ---------------------------------------------------------------------- saved tensors
+cdef Primitive identity = None
+
+
+def set_identity(function):
+    """Tell the recorded operation that changes nothing, through which what was unpacked for a leaf stays connected to it."""
+    global identity
+    identity = function.primitive
+
+
+@cython.final
+cdef class Packed:
+    """A saved tensor as a pack hook has left it."""
+
+    def __repr__(self):
+        return f"<packed: {self.held!r}>"
+
+
+def pack_node(Node node, tuple results, pack, unpack):
+    """Put what `pack` makes of them in the place of the tensors that a fresh node has saved."""
+    cdef dict done = {}           # a tensor that is saved twice is packed once
+    node.saved0 = packed(node, node.saved0, pack, unpack, done)
+    node.saved1 = packed(node, node.saved1, pack, unpack, done)
+    if node.rest is not None and node.rest.saved is not None:
+        node.rest.saved = [packed(node, value, pack, unpack, done) for value in node.rest.saved]
+    if isinstance(node.saved_out, tuple):
+        node.saved_out = tuple([packed(node, value, pack, unpack, done) for value in node.saved_out])
+    else:
+        node.saved_out = packed(node, node.saved_out, pack, unpack, done)
+    if done:
+        node.state = PACKED
+        track_graph(node)         # the functions, and what they made, may hold anything
+        for x in results:
+            if isinstance(x, Tensor):
+                track(x)
+
+
+cdef object packed(Node node, object value, object pack, object unpack, dict done):
+    cdef Tensor x, view
+    cdef Packed p
+    cdef Py_ssize_t holders
+    cdef bint mode
+    if not isinstance(value, Tensor) or (<Tensor>value).flags & LEVEL:
+        return value
+    if id(value) in done:
+        return done[id(value)]
+    x = <Tensor>value
+    p = Packed.__new__(Packed)
+    p.unpack = unpack
+    p.version = x.storage.version
+    p.output = x.output_number
+    if x.flags & REQUIRES_GRAD:
+        p.place = x if x.node is None else x.node
+    p.like = storage_tensor(new_storage(0), NULL, x.dtype_id, x.rank, shape_of(x), strides_of(x))
+    view = alias_tensor(x)
+    holders = Py_REFCNT(<PyObject*>x.storage) - 1
+    mode = set_grad_mode(False)
+    try:
+        p.held = pack(view)
+    finally:
+        set_grad_mode(mode)
+    view = None
+    if x.storage.version != p.version:
+        raise RuntimeError(f"saved_tensors_hooks: the pack hook has changed a tensor in place that {node.primitive.name} saved; work on a copy (x.clone())")
+    if Py_REFCNT(<PyObject*>x.storage) > holders:
+        p.storage = x.storage
+    done[id(value)] = p
+    return p
+
+
+cdef Tensor unpacked(Packed p, str name, bint connected):
+    """The tensor again; `connected` to what it came from, for derivatives of derivatives."""
+    cdef Tensor x, leaf
+    cdef PyObject* inputs[1]
+    cdef bint mode = set_grad_mode(False)
+    try:
+        made = p.held if p.unpack is None else p.unpack(p.held)
+    finally:
+        set_grad_mode(mode)
+    if not isinstance(made, Tensor) or not same_shape(<Tensor>made, p.like) or (<Tensor>made).dtype_id != p.like.dtype_id:
+        raise RuntimeError(f"saved_tensors_hooks: the unpack hook returned {describe(made)} for {describe(p.like)} that {name} saved; "
+                           "it must return a tensor like the one that was packed")
+    x = alias_tensor(<Tensor>made)
+    if not connected or p.place is None:
+        return x
+    if isinstance(p.place, Node):
+        x.node = <Node>p.place
+        x.output_number = p.output
+        x.flags |= REQUIRES_GRAD
+        track(x)
+    else:
+        leaf = <Tensor>p.place
+        inputs[0] = <PyObject*>leaf
+        record(identity, inputs, 1, x, None)
+    return x
+
+
+cdef int keep_packed(Packed p, str name) except -1:
+    p.held = copy_tensor(unpacked(p, name, False))
+    p.unpack = None
+    p.storage = None
+    return 0

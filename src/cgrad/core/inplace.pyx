@@ -10,6 +10,7 @@ from cgrad.core.apply cimport apply2, is_operand, operator_function, operator_pr
 from cgrad.core.batching cimport is_batch, level_of, wrap
 from cgrad.core.dtype cimport ITEMSIZE, KIND, dtype_object
 from cgrad.core.elementwise cimport ONES, as_tensor, compute, is_number
+from cgrad.core.hooks cimport Packed, keep_packed
 from cgrad.core.primitive cimport BOOLEAN, Primitive
 from cgrad.core.record cimport take_history
 from cgrad.core.forward.plan cimport may_overlap_itself
@@ -165,18 +166,30 @@ cdef object rebase(Tensor x, Tensor out, str name):
 
 cdef int keep_overwritten(Node node, Tensor x) except -1:
     """The rules of an in-place operation may need what it is about to overwrite: let the node keep a copy, at x's old place in the graph."""
-    cdef Tensor kept
-    if saves_memory_of(node.saved0, x):
-        kept = place_of(copy_tensor(<Tensor>node.saved0), <Tensor>node.saved0)
-        node.version0 = 0
-        if node.saved1 is node.saved0:
-            node.saved1 = kept
-            node.version1 = 0
-        node.saved0 = kept
-    if saves_memory_of(node.saved1, x):
-        node.saved1 = place_of(copy_tensor(<Tensor>node.saved1), <Tensor>node.saved1)
-        node.version1 = 0
+    cdef list saved
+    cdef int i
+    saved0 = node.saved0
+    node.saved0 = apart_from(x, saved0, node, &node.version0)
+    if node.saved1 is saved0:
+        node.saved1 = node.saved0
+        node.version1 = node.version0
+    else:
+        node.saved1 = apart_from(x, node.saved1, node, &node.version1)
+    if node.rest is not None and node.rest.saved is not None:
+        saved = node.rest.saved
+        for i in range(len(saved)):
+            saved[i] = apart_from(x, saved[i], node, &node.rest.versions[i])
     return 0
+
+
+cdef object apart_from(Tensor x, object saved, Node node, unsigned int* version):
+    """A saved value, or a copy of it (of version 0) if it lies in the memory of x."""
+    if isinstance(saved, Tensor) and (<Tensor>saved).storage is x.storage:
+        version[0] = 0
+        return place_of(copy_tensor(<Tensor>saved), <Tensor>saved)
+    if isinstance(saved, Packed) and (<Packed>saved).storage is x.storage:
+        keep_packed(<Packed>saved, node.primitive.name)
+    return saved
 
 
 cdef int keep_behind(Node last, Tensor x, unsigned long long since) except -1:
@@ -196,10 +209,6 @@ cdef int keep_behind(Node last, Tensor x, unsigned long long since) except -1:
             if isinstance(edge, Node):
                 stack.append(edge)
     return 0
-
-
-cdef inline bint saves_memory_of(object saved, Tensor x) noexcept:
-    return isinstance(saved, Tensor) and (<Tensor>saved).storage is x.storage
 
 
 cdef Tensor place_of(Tensor kept, Tensor like):

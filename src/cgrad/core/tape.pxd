@@ -18,6 +18,7 @@ cdef void set_strict_rule(object name) noexcept          # the caller keeps the 
 cdef enum:
     FRESH = 0
     FREED = 1
+    PACKED = 2                     # the user's pack hook has made something else of what it saved (hooks.pyx)
     NODE_DIMS = 4
     FEW_INPUTS = 2                 # beyond the first two, whose edges and versions need no allocation of their own
 
@@ -52,7 +53,7 @@ cdef class Node:
     cdef int n_inputs, n_outputs
     cdef int edge_output0, edge_output1    # which result of edge0/edge1 the input was
     cdef signed char out_dtype, out_rank   # of the first result
-    cdef signed char state         # FRESH or FREED
+    cdef signed char state         # FRESH, FREED or PACKED
     cdef signed char walked        # it and all that lies behind it is seen by the cyclic collector
 
 

@@ -199,6 +199,11 @@ cdef class Node:
         return self.state == FREED
 
     @property
+    def is_packed(self):
+        """Whether a pack hook has made something else of what the node saved."""
+        return self.state == PACKED
+
+    @property
     def next_functions(self):
         return tuple((node_edge(self, i), node_edge_output(self, i)) for i in range(self.n_inputs))
 
@@ -227,7 +232,7 @@ cdef class Node:
 
     @property
     def saved_tensors(self):
-        """The tensors that the node keeps for its backward."""
+        """The tensors that the node keeps for its backward, or what a pack hook has made of them."""
         values = [self.saved0, self.saved1]
         if self.rest is not None and self.rest.saved is not None:
             values += self.rest.saved

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 from cgrad import printing
 from cgrad import core
-from cgrad.core import arguments, batching, engine, forward_mode, tensor
+from cgrad.core import arguments, batching, engine, forward_mode, hooks, tensor
 from cgrad.ops import (  # noqa: F401
     activation, arithmetic, casting, choosing, compare, creation, diagonal, editing, einsum, elementwise, indexing, inplace, joining, matmul, methods,
     numerics, random, reduction, scan, scattering, searching, shape, softmax, sorting, special, statistics, strided,
@@ -30,5 +30,6 @@ batching.set_batch_functions(SimpleNamespace(broadcast_to=shape.broadcast_to, re
 arguments.set_tensor_maker(creation.asarray)
 core.inplace.set_inplace_helpers(casting._cast, strided.write_view, shape.broadcast_to, inplace._replace, casting._clone)
 core.apply.set_cast(casting._cast)
+hooks.set_identity(casting._clone)
 tensor.set_item_access(indexing.getitem, indexing.setitem, core.forward.index.Rows)
 tensor.set_printer(printing.text)
