@@ -243,3 +243,35 @@ def test_data_of_another_tensor_counts_as_a_change():
     x.data = cg.zeros(2, dtype=cg.float64)
     with pytest.raises(RuntimeError, match="changed in place"):
         y.backward()
+
+
+def test_a_reshape_that_copies_is_no_view():
+    x, s = leaf([[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]), leaf(7.0)
+    y = (x * 2.0).T
+    flat = y.flatten()                                # no strides can express it
+    flat[::2].fill_(s)
+    weights = cg.tensor(np.arange(1.0, 7.0))
+    (flat * weights).sum().backward()
+    # flat is (x00, x10, x01, x11, x02, x12) * 2, of which the 1st, 3rd and 5th are overwritten
+    assert x.grad.tolist() == [[0.0, 0.0, 0.0], [4.0, 8.0, 12.0]] and s.grad.item() == 9.0
+    y = (x * 2.0).T
+    flat = y.reshape(-1)
+    y.mul_(3.0)
+    assert flat.tolist() == [0.0, 6.0, 2.0, 8.0, 4.0, 10.0] and flat.grad_fn.name == "reshape"
+
+
+@pytest.mark.parametrize("view", [
+    lambda x: x.unfold(0, 2, 1).unfold(0, 2, 1), lambda x: x.unfold(0, 3, 1).unfold(2, 2, 1).unfold(0, 2, 2),
+    lambda x: x.unsqueeze(0).expand(3, 5, 2).unfold(0, 2, 1), lambda x: x.unfold(1, 2, 1).unfold(0, 4, 1).as_strided((2, 2), (1, 2)),
+    lambda x: x.broadcast_to((2, 5, 2)).as_strided((2, 5), (0, 2)),
+], ids=["windows of windows", "three times", "of an expanded tensor", "as_strided of windows", "as_strided of an expanded tensor"])
+def test_views_of_views_whose_elements_share_places(view):
+    x = leaf(np.random.default_rng(3).standard_normal((5, 2)))
+    weights = np.random.default_rng(4).standard_normal(view(x).shape)
+    places = view(cg.arange(10).reshape(5, 2)).numpy()                        # which element of x each one is
+    wanted = np.zeros(10)
+    np.add.at(wanted, places, weights)
+    (g,) = cg.autograd.grad((view(x * 1.0) * cg.tensor(weights)).sum(), x)
+    np.testing.assert_allclose(g.numpy().reshape(-1), wanted, rtol=1e-13, atol=1e-14)
+    assert cg.autograd.gradcheck(lambda x: view(x * 1.0) ** 2, x)
+    assert cg.autograd.gradgradcheck(lambda x: view(x * 1.0) ** 3, x)

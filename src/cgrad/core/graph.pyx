@@ -9,7 +9,7 @@ from cgrad.core.hooks cimport has_accumulated_hook
 from cgrad.core.primitive cimport Primitive
 from cgrad.core.record cimport make_room, set_edge, set_saved
 from cgrad.core.storage cimport Storage, new_storage
-from cgrad.core.tape cimport FREED, Node, new_node, node_edge, node_edge_output, node_rest, node_shape, set_node_shape, track
+from cgrad.core.tape cimport FREED, PACKED, Node, new_node, node_edge, node_edge_output, node_rest, node_shape, set_node_shape, track
 from cgrad.core.tensor cimport REQUIRES_GRAD, Tensor, shape_tuple, stale, storage_tensor
 from cgrad.kernels.table cimport MAX_DIMS
 
@@ -266,7 +266,7 @@ cdef Py_ssize_t last_needed(Node node, dict order, dict places, arguments) excep
     """The number of the operation that gives the last of what a node's rules need; -1: they need inputs alone."""
     cdef Py_ssize_t own = order[node.sequence][0], last = -1
     cdef Tensor x
-    if not isinstance(node.primitive, Primitive) or node.saved_out is not None or not plain(node.options):
+    if not isinstance(node.primitive, Primitive) or node.saved_out is not None or node.state == PACKED or not plain(node.options):
         return own
     for _, value, version in saved_by(node):
         if not isinstance(value, Tensor):

@@ -160,6 +160,8 @@ cdef object attach(Primitive p, PyObject** inputs, int n, tuple args, int n_opti
         out = <Tensor>result
         if not flags & REQUIRES_GRAD or not wants_node(p, flags, out):
             return out
+        if out.base is not None:
+            check_base(out, inputs, n)
     elif isinstance(result, tuple):
         out = None
         if not flags & REQUIRES_GRAD or p.kind == NONDIFF or not any_wants_node(p, flags, <tuple>result):
@@ -168,7 +170,7 @@ cdef object attach(Primitive p, PyObject** inputs, int n, tuple args, int n_opti
         return result
     node = record(p, inputs, n, out, args[len(args) - n_options:] if n_options else None)
     if out is None:
-        attach_results(p, node, <tuple>result)
+        attach_results(p, node, inputs, n, <tuple>result)
         if watcher is not None:
             watcher(node, [<object>inputs[i] for i in range(n)], result)
     return result
@@ -182,7 +184,17 @@ cdef bint any_wants_node(Primitive p, unsigned int flags, tuple results) noexcep
     return wanted
 
 
-cdef int attach_results(Primitive p, Node node, tuple results) except -1:
+cdef void check_base(Tensor out, PyObject** inputs, int n) noexcept:
+    """A result that shows part of a copy which its operation has made is no view: the copy is not in the graph, so writes would end there."""
+    cdef int i
+    for i in range(n):
+        if isinstance(<object>inputs[i], Tensor) and (out.base is <Tensor>inputs[i] or out.base is (<Tensor>inputs[i]).base):
+            return
+    out.base = None
+    out.flags &= ~<unsigned int>VIEW
+
+
+cdef int attach_results(Primitive p, Node node, PyObject** inputs, int n, tuple results) except -1:
     """Give several results their node."""
     cdef Tensor x
     cdef Rest rest = node_rest(node)
@@ -196,6 +208,8 @@ cdef int attach_results(Primitive p, Node node, tuple results) except -1:
             else:
                 rest.shapes.append((x.dtype_id, shape_tuple(x.rank, x.dims)))
             if KIND[x.dtype_id] == KIND_FLOAT:
+                if x.base is not None:
+                    check_base(x, inputs, n)
                 x.node = node
                 x.output_number = k
                 x.flags |= REQUIRES_GRAD

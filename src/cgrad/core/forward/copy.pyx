@@ -3,13 +3,15 @@
 Called by ops/casting.py, ops/inplace.py and ops/strided.py with plain tensors; needs the GIL (released inside long copies).
 Next: core/tensor.pyx, whose makers and copies these are.
 """
+from libc.stdint cimport int64_t
+
 from cgrad.core.dtype cimport DType, ITEMSIZE
 from cgrad.core.forward.plan cimport may_overlap_itself
 from cgrad.core.tensor cimport (
     Tensor, cast_tensor, contiguous_tensor, copy_into, copy_tensor, empty_tensor, scalar_tensor,
     shape_tuple, storage_tensor, view_tensor,
 )
-from cgrad.kernels.table cimport MAX_DIMS
+from cgrad.kernels.table cimport FLOAT32, FLOAT64, MAX_DIMS
 
 from cgrad.core.forward.fill import arange
 from cgrad.core.forward.index import index_scatter
@@ -106,10 +108,42 @@ def take_window(Tensor x, tuple layout):
     """The elements of x where a view of that layout has them: a view of x if x is laid out as the base, else of a copy."""
     base_shape, base_strides, shape, strides, offset = layout
     cdef Tensor source = x
+    cdef Py_ssize_t low, span
     if shape_tuple(x.rank, x.dims + x.rank) != base_strides:
-        source = with_layout(x.dtype_id, base_shape, base_strides)
-        copy_into(source, x)
+        span = extent(base_shape, base_strides, &low)
+        if x.dtype_id in (FLOAT32, FLOAT64) and may_overlap_itself(window(x, base_shape, base_strides, 0)):
+            # Elements that are to share a place: their mean.
+            source = laid_out(mean_at(x, base_shape, base_strides, low, span), base_shape, base_strides, low)
+        else:
+            source = with_layout(x.dtype_id, base_shape, base_strides)
+            copy_into(source, x)
     return window(source, shape, strides, offset)
+
+
+cdef Tensor places_of(tuple shape, tuple strides, Py_ssize_t offset, Py_ssize_t span):
+    """Where each element lies among `span` places."""
+    return copy_tensor(window(arange(0, 1, span, "int64"), shape, strides, offset))
+
+
+cdef Tensor mean_at(Tensor x, tuple shape, tuple strides, Py_ssize_t low, Py_ssize_t span):
+    places = places_of(shape, strides, -low, span)
+    return share(index_scatter(x, (places,), (span,)), places)
+
+
+cdef Tensor share(Tensor block, Tensor places):
+    """Each of a block's elements divided by how often `places` names it, in place."""
+    cdef const int64_t* place = <const int64_t*>places.data
+    cdef Tensor counts = copy_tensor(arange(0, 0, block.count, "int64"))
+    cdef int64_t* count = <int64_t*>counts.data
+    cdef Py_ssize_t i
+    for i in range(places.count):
+        count[place[i]] += 1
+    for i in range(block.count):
+        if count[i] > 1 and block.dtype_id == FLOAT32:
+            (<float*>block.data)[i] /= count[i]
+        elif count[i] > 1:
+            (<double*>block.data)[i] /= count[i]
+    return block
 
 
 def put_window(Tensor x, Tensor value, tuple layout):
@@ -123,7 +157,10 @@ def put_window(Tensor x, Tensor value, tuple layout):
 
 
 def spread_window(Tensor g, tuple layout):
-    """The adjoint of take_window: zeros laid out as the base, with g added where the view has its elements."""
+    """The adjoint of take_window: zeros laid out as the base, with g added where the view has its elements.
+
+    Elements of the base that share a place share what it gets: whatever the base was made from adds them up again.
+    """
     base_shape, base_strides, shape, strides, offset = layout
     cdef Py_ssize_t low, span = extent(base_shape, base_strides, &low)
     cdef Tensor out
@@ -134,10 +171,12 @@ def spread_window(Tensor g, tuple layout):
         g = total(g, axes, True)
         shape = tuple([1 if k in axes else n for k, n in enumerate(shape)])
     if may_overlap_itself(window(g, shape, strides, 0)):
-        places = copy_tensor(window(arange(0, 1, span, "int64"), shape, strides, offset - low))
-        return laid_out(index_scatter(g, (places,), (span,)), base_shape, base_strides, low)
-    out = with_layout(g.dtype_id, base_shape, base_strides)
-    copy_into(out, scalar_tensor(0, g.dtype_id))
-    copy_into(window(out, shape, strides, offset), g)
+        out = index_scatter(g, (places_of(shape, strides, offset - low, span),), (span,))
+    else:
+        out = empty_tensor(g.dtype_id, 1, &span)
+        copy_into(out, scalar_tensor(0, g.dtype_id))
+        copy_into(window(out, shape, strides, offset - low), g)
+    if may_overlap_itself(window(g, base_shape, base_strides, 0)):
+        share(out, places_of(base_shape, base_strides, -low, span))
     out.storage.version = 0
-    return out
+    return laid_out(out, base_shape, base_strides, low)
