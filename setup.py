@@ -22,15 +22,20 @@ DEBUG = os.environ.get("CGRAD_DEBUG", "0") == "1"
 OPENMP_WANTED = os.environ.get("CGRAD_NO_OPENMP", "0") != "1"
 OPENMP_MODULES = ("parallel", "_buildinfo")
 X86 = platform.machine().lower() in ("x86_64", "amd64")
-# Neither in a loop over elements nor on the path of an eager operation: compiled for size, two fifths less.
-SELDOM = ("cgrad.core.batching", "cgrad.core.foreign", "cgrad.core.forward_mode", "cgrad.core.graph", "cgrad.core.hooks", "cgrad.core.primitive",
-          "cgrad.kernels.blas", "cgrad.kernels.dispatch", "cgrad.kernels.doors")
+# Neither in a loop over elements nor on the path of a small eager operation: compiled for size, two fifths less.
+SELDOM = (
+    "cgrad.core.batching", "cgrad.core.foreign", "cgrad.core.forward.attention", "cgrad.core.forward.conv", "cgrad.core.forward.order",
+    "cgrad.core.forward.pool", "cgrad.core.forward.recurrent", "cgrad.core.forward.running", "cgrad.core.forward.scan",
+    "cgrad.core.forward_mode", "cgrad.core.graph", "cgrad.core.hooks", "cgrad.core.primitive", "cgrad.kernels.blas",
+    "cgrad.kernels.dispatch", "cgrad.kernels.doors",
+)
 BUILD_DIR = Path("build", "cython-debug" if DEBUG else "cython")
 
 # NaN, infinity and signed zero must hold, so no -ffast-math; math functions set no errno and nobody traps on an exception
 # flag, which is what lets loops vectorise.  Integer overflow wraps, as in NumPy.
 FLAGS = ["-fno-math-errno", "-fno-trapping-math", "-fno-strict-aliasing", "-fwrapv"]
-SLIM = ["-Wl,-s", "-Wl,-z,noseparate-code"]       # no symbols, no padding between segments: an eighth of the installed size
+# No symbols, no padding between segments, no tables to unwind stacks by (no exception passes through): an eighth of the installed size.
+SLIM = ["-fno-asynchronous-unwind-tables", "-Wl,-s", "-Wl,-z,noseparate-code"]
 ISA = {
     "_avx2": ["-mavx2", "-mfma", "-mf16c", "-mbmi2"],
     "_avx512": ["-mavx512f", "-mavx512dq", "-mavx512bw", "-mavx512vl", "-mavx2", "-mfma", "-mf16c", "-mbmi2",
@@ -136,7 +141,8 @@ class BuildExtensions(build_ext):
         self.extensions[:] = [e for e in self.extensions if isa_of(e.name) in (None, *usable)]
         for extension in self.extensions:
             extension.extra_compile_args += ISA.get(isa_of(extension.name), [])
-            extension.extra_link_args += slim
+            extension.extra_compile_args += [flag for flag in slim if not flag.startswith("-Wl")]
+            extension.extra_link_args += [flag for flag in slim if flag.startswith("-Wl")]
             if openmp and extension.name.rpartition(".")[2] in OPENMP_MODULES:
                 extension.extra_compile_args += openmp[0]
                 extension.extra_link_args += openmp[1]
