@@ -1,4 +1,4 @@
-"""What holds for every test: no global state may leak out of it, and Hypothesis has two speeds."""
+"""What holds for every test: no global state may leak out of it, and Hypothesis has three speeds."""
 import os
 import subprocess
 import sys
@@ -12,7 +12,8 @@ import cgrad as cg
 
 settings.register_profile("dev", max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", max_examples=200, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("ci" if os.environ.get("CI") else "dev")
+settings.register_profile("long", max_examples=5000, deadline=None, suppress_health_check=list(HealthCheck))
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "dev"))
 
 
 def global_state():

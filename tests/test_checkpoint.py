@@ -370,3 +370,29 @@ def test_other_threads_do_not_disturb_a_repetition():
     for t in threads:
         t.join()
     assert not errors
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+@pytest.mark.parametrize("given", ["itself", "a result of it"])
+def test_a_parameter_reached_by_itself_and_through_an_argument(given, create_graph):
+    w = cg.tensor(2.0, dtype=cg.float64, requires_grad=True)
+    x = w if given == "itself" else w * 1.0
+    y = cg.checkpoint(lambda x: x ** 2 * w ** 3, x)                  # w ** 5
+    (g,) = cg.autograd.grad(y, (w,), create_graph=create_graph)
+    assert g.item() == 5 * 16.0
+    if create_graph:
+        assert cg.autograd.grad(g, (w,))[0].item() == 20 * 8.0
+    x = w if given == "itself" else w * 1.0
+    y = cg.checkpoint(lambda x: cg.checkpoint(lambda x: x * w, x) * w, x)
+    y.backward(create_graph=create_graph)
+    assert w.grad.item() == 3 * 4.0
+
+
+def test_a_parameter_that_was_changed_since_is_an_error():
+    w, x = cg.tensor(2.0, requires_grad=True), cg.tensor(3.0, requires_grad=True)
+    y = cg.checkpoint(lambda x: (x * w).exp(), x)
+    with cg.no_grad():
+        w.mul_(2.0)
+    with pytest.raises(RuntimeError, match="checkpoint: .*reaches by itself.*changed in place"):
+        y.backward()
+    assert x.grad is None and w.grad is None

@@ -323,6 +323,55 @@ def test_a_gradient_that_no_longer_fits_is_not_added_to(shape, dtype):
         (x * w).sum().backward()
 
 
+def test_a_hook_of_a_leaf_runs_once_for_all_its_mentions():
+    x = leaf([1.0, 2.0])
+    seen = []
+    x.register_hook(lambda g: (seen.append(g.tolist()), g * 10)[1])
+    first, second = cg.autograd.grad((x * x).sum(), (x, x))
+    assert seen == [[2.0, 4.0]] and first.tolist() == second.tolist() == [20.0, 40.0]
+
+
+def test_a_leaf_told_to_stop_gets_no_gradient():
+    x, w = leaf(2.0), leaf(3.0)
+    y = x * w
+    x.requires_grad_(False)
+    y.backward(retain_graph=True)
+    assert x.grad is None and w.grad.item() == 2.0
+    x.add_(w)                                        # a result now, with nothing to do with what x was
+    y = x * w
+    y.backward()
+    assert x.grad is None and w.grad.item() == 2.0 + 2 * 3 + 2
+
+
+def test_grad_does_not_pass_over_a_freed_part_of_the_graph():
+    x = leaf([1.0, 2.0])
+    y = x.exp()
+    z = y * y
+    z.sum().backward()
+    for result in (y.sum() + x.sum(), z.sum() + x.sum()):
+        with pytest.raises(RuntimeError, match="retain_graph"):
+            cg.autograd.grad(result, (x,))
+    w = leaf(2.0)                                    # where nothing asked for lies behind it, it does not matter
+    assert cg.autograd.grad((y * w).sum(), (w,))[0].item() == pytest.approx(np.exp([1.0, 2.0]).sum())
+    got = cg.autograd.grad((y * w).sum(), (y, w))
+    assert got[0].tolist() == [2.0, 2.0]
+
+
+def test_gradients_with_a_graph_share_no_memory():
+    x, y, seed = leaf([1.0, 2.0]), leaf([3.0, 4.0]), cg.ones(2, dtype=cg.float64)
+    (x + y).backward(seed, create_graph=True)
+    (x * 1.0).sum().backward(create_graph=True)
+    x.sum().backward(create_graph=True)
+    x.grad.detach().zero_()
+    assert y.grad.tolist() == [1.0, 1.0] and seed.tolist() == [1.0, 1.0]
+    w = leaf([1.0, 2.0])
+    w.sum().backward(create_graph=True)
+    w.grad.detach().zero_()                          # has memory of its own for each element
+    v = leaf([1.0, 2.0])
+    cg.autograd.backward((v * 1.0).sum(), create_graph=True, inputs=[v])
+    v.grad.detach().zero_()
+
+
 # ------------------------------------------------------------------ depth, memory
 def test_a_million_nodes_run_and_are_freed():
     out = run("""

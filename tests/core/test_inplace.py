@@ -275,3 +275,29 @@ def test_views_of_views_whose_elements_share_places(view):
     np.testing.assert_allclose(g.numpy().reshape(-1), wanted, rtol=1e-13, atol=1e-14)
     assert cg.autograd.gradcheck(lambda x: view(x * 1.0) ** 2, x)
     assert cg.autograd.gradgradcheck(lambda x: view(x * 1.0) ** 3, x)
+
+
+def test_writing_over_a_leaf_through_an_alias_keeps_its_second_derivative():
+    x = leaf([1.0, 2.0])
+    y = x.detach()
+    y *= x                                           # x ** 2 in value, x times a constant for the tape
+    y /= leaf([2.0, 4.0])
+    (g,) = cg.autograd.grad((y * y).sum(), (x,), create_graph=True)
+    assert g.tolist() == [2 * 0.5 * 0.5, 2 * 1.0 * 0.5]     # 2 y (c / w), with c = (1, 2) and w = (2, 4)
+    (h,) = cg.autograd.grad(g.sum(), (x,))
+    assert h.tolist() == [2 * 0.5 ** 2, 2 * 0.5 ** 2]
+    x = leaf([1.0, 2.0])
+    y = x.detach()
+    y /= x
+    (g,) = cg.autograd.grad(y.sum(), (x,), create_graph=True)
+    (h,) = cg.autograd.grad(g.sum(), (x,))
+    assert g.tolist() == [-1.0, -0.5] and h.tolist() == [2.0, 0.5]      # of c / x with c = (1, 2)
+
+
+def test_a_write_that_is_rounded_keeps_what_it_overwrites():
+    x, w = cg.tensor([1.0, 2.0], requires_grad=True), leaf([3.0, 4.0])
+    y = x * 1
+    y *= w
+    assert y.dtype == cg.float32
+    y.sum().backward()
+    assert x.grad.tolist() == [3.0, 4.0] and w.grad.tolist() == [1.0, 2.0]

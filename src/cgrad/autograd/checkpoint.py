@@ -80,6 +80,7 @@ def checkpoint(function, *args, use_reentrant=None, preserve_rng_state=True, ear
         raise RuntimeError(f"checkpoint: the function uses a result of {older[0]!r} that is not among its arguments; pass it as an argument, "
                            "so that its gradient can be handed on")
     call.others = others
+    call.versions += [(x, keep_version(x), "a tensor that the function reaches by itself") for x in others]
     if early_stop:
         call.tail = tail_of(own, operations.order, {id(x): i for i, x in inputs.items()}, {id(x) for x in tensors})
     recorded = record_custom(call, tuple([leaves[i] for i in inputs] + others), tuple([y.detach() for y in own]))
@@ -205,7 +206,7 @@ class _Recomputation:
 
     def __init__(self, function, leaves, shape, random_state):
         self.function, self.leaves, self.shape, self.random_state = function, leaves, shape, random_state
-        self.versions = {i: keep_version(x) for i, x in enumerate(leaves) if isinstance(x, Tensor)}
+        self.versions = [(x, keep_version(x), "an argument") for x in leaves if isinstance(x, Tensor)]
 
     def arguments(self, connected):
         """Tensors of its own for the call, by place, and all arguments with them in it.
@@ -222,14 +223,14 @@ class _Recomputation:
     def release(self):
         """Forget what backward needs; called by the engine when it will not be needed again."""
         self.function = self.random_state = self.tail = None
-        self.leaves, self.others, self.versions = [], [], {}
+        self.leaves, self.others, self.versions = [], [], []
 
     def backward(self, grads, create_graph, node):
         """The gradients of the inputs; called by the engine."""
-        for i, version in self.versions.items():
-            if self.leaves[i]._version != version:
+        for x, version, what in self.versions:
+            if x._version != version:
                 from cgrad.core.overwritten import overwritten
-                raise overwritten("checkpoint", self.leaves[i], "an argument, with which the call would be repeated", version, node.source)
+                raise overwritten("checkpoint", x, f"{what}, with which the call would be repeated", version, node.source)
         mode, state = swap_grad_enabled(True), None
         try:
             if self.random_state is not None:
@@ -244,7 +245,9 @@ class _Recomputation:
         pairs = [(y, g) for y, g in zip(results, grads) if g is not None]
         mode = swap_grad_enabled(create_graph)
         try:
-            return gradients(tuple([y for y, _ in pairs]), tuple([g for _, g in pairs]), [*inputs.values(), *self.others], create_graph, create_graph)
+            # What comes to a parameter through an argument is on its way already.
+            return gradients(tuple([y for y, _ in pairs]), tuple([g for _, g in pairs]), [*inputs.values(), *self.others], create_graph, create_graph,
+                             stop=True)
         finally:
             swap_grad_enabled(mode)
 

@@ -112,7 +112,7 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
         if x.grad is not None:
             x.grad = x.grad + g if create_graph else x.grad.detach() + g
         else:
-            x.grad = g if create_graph else g.clone()
+            x.grad = g.clone()
         run_accumulated_hooks(x)
 
 

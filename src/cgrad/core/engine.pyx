@@ -20,9 +20,9 @@ from cgrad.core.door cimport Door
 from cgrad.core.dtype cimport KIND, KIND_FLOAT, dtype_object
 from cgrad.core.element cimport store_item
 from cgrad.core.elementwise cimport Py_REFCNT, compute, compute1, compute2, compute_over, is_spare
-from cgrad.core.graph cimport awaited_leaves, find_needed, freed
+from cgrad.core.graph cimport awaited_leaves, find_needed, freed, lost
 from cgrad.core.hooks cimport Packed, any_accumulated_hook, call_accumulated_hooks, hooked, unpacked
-from cgrad.core.leaves cimport Leaves, add_into, fits_held, keep_gradient, set_addition
+from cgrad.core.leaves cimport Leaves, add_into, fits_held, keep_gradient, set_accumulation
 from cgrad.core.primitive cimport (
     FROM_GRADIENT, FROM_OUT, FROM_ZERO, Primitive, Rule, call_rule, joint_rule,
 )
@@ -57,14 +57,14 @@ def set_gradient_watcher(function):
     watcher = function
 
 
-def set_engine_functions(add, cast, sum_to):
+def set_engine_functions(add, cast, sum_to, clone):
     """Tell the recorded functions with which gradients are summed when a derivative of them is wanted."""
     global add_function, cast_function, sum_to_function, add_primitive
     add_function = add
     cast_function = cast
     sum_to_function = sum_to
     add_primitive = add.primitive
-    set_addition(add)
+    set_accumulation(add, clone)
 
 
 cdef struct Entry:
@@ -85,6 +85,7 @@ cdef class Run:
     cdef Leaves leaves
     cdef dict wanted             # (node, result number) or leaf -> True: what autograd.grad asked for; None in backward
     cdef dict found              # the same keys -> gradient
+    cdef unsigned long long oldest        # the sequence number of the oldest wanted node, 0 for leaves
     cdef set needed              # nodes on the way to what is wanted; None: all
     cdef list awaited            # (sequence number of its oldest use, leaf) of leaves with hooks that wait for .grad, the next to be complete last
 
@@ -194,7 +195,8 @@ cdef class Run:
         cdef PyObject* old
         cdef Tensor total
         if isinstance(edge, Tensor):
-            if self.wanted is not None and edge not in self.wanted:
+            # Since the graph was made, a leaf may have been told to stop, or become a result by a write in place.
+            if (<Tensor>edge).node is not None or not (<Tensor>edge).flags & REQUIRES_GRAD or self.wanted is not None and edge not in self.wanted:
                 return 0
             i = self.leaves.find(<PyObject*>edge)
             if i < 0:
@@ -612,7 +614,7 @@ cdef int execute(Run run) except -1:
         entry.gradient = NULL
         g = None
         if keep_on and not run.retain and saves_something(node):
-            free_node(node)
+            free_node(node, steps == 1)          # of the newest, the result perhaps, often all that is kept of a graph
             if not isinstance(node.primitive, Primitive):
                 node.primitive.release()
     return 0
@@ -625,7 +627,7 @@ cdef int finish_leaves(Run run, unsigned long long sequence) except -1:
         x = (<tuple>run.awaited.pop())[1]
         i = run.leaves.find(<PyObject*>x)
         if i >= 0:
-            leaf_gradient(run, <Tensor>x)
+            hook_leaf(run, i)
             if (<Tensor>x).gradient is not None:
                 fits_held(<Tensor>x, <Tensor>run.leaves.items[i].gradient)
             write_gradient(run, i)
@@ -676,11 +678,11 @@ cdef Tensor seed(Tensor y, object g, int i):
     return t
 
 
-cpdef run_backward(tuple results, tuple gradients, inputs, bint retain_graph, bint create_graph):
+cpdef run_backward(tuple results, tuple gradients, inputs, bint retain_graph, bint create_graph, bint stop=False):
     """Send gradients back from the results.
 
     With `inputs` None, the gradients of all leaves are added to their `.grad`.  Otherwise `.grad` is left alone and a list with
-    the gradient of each input (None where there is none) is returned.
+    the gradient of each input (None where there is none) is returned; with `stop`, without what comes to a leaf through another input.
     """
     cdef Run run = Run.__new__(Run)
     cdef Tensor y, x, g
@@ -699,6 +701,7 @@ cpdef run_backward(tuple results, tuple gradients, inputs, bint retain_graph, bi
     if inputs is not None:
         run.wanted = {}
         run.found = {}
+        run.oldest = ~run.oldest
         for i in range(len(inputs)):
             x = <Tensor?>inputs[i]
             if stale(x):
@@ -706,15 +709,16 @@ cpdef run_backward(tuple results, tuple gradients, inputs, bint retain_graph, bi
             if not x.flags & REQUIRES_GRAD:
                 from cgrad.core.untracked import untracked_text
                 raise RuntimeError(f"grad: input {i} does not require grad, so nothing was recorded for it: {untracked_text(x)}")
+            run.oldest = min(run.oldest, 0 if x.node is None else x.node.sequence)
             if x.node is None:
                 run.wanted[x] = True
             else:
                 run.wanted[x.node, x.output_number] = True
                 run.found[x.node] = False
-        run.needed = find_needed(run.wanted, run.found, [(<Tensor>y).node for y in results])
+        run.needed = find_needed(run.wanted, run.found, run.oldest, stop, [(<Tensor>y).node for y in results])
         # A wanted node is run, too, if something wanted lies behind it.
         for node in list(run.found):
-            run.found[node] = leads_on(run, <Node>node)
+            run.found[node] = not stop and leads_on(run, <Node>node)
     elif any_accumulated_hook():
         run.awaited = awaited_leaves([(<Tensor>y).node if (<Tensor>y).node is not None else y for y in results])
     mode = set_grad_mode(create_graph)
@@ -726,6 +730,7 @@ cpdef run_backward(tuple results, tuple gradients, inputs, bint retain_graph, bi
         seeds = None
         g = None
         execute(run)
+        call_leaf_hooks(run)
         if inputs is None:
             flush(run)
     finally:
@@ -759,6 +764,8 @@ cdef object backward_by_vector(object self, PyObject** args, size_t nargsf, PyOb
 
 cdef bint leads_on(Run run, Node node) except -1:
     cdef int i
+    if lost(node, run.oldest):
+        return True
     for i in range(node.n_inputs):
         edge = node_edge(node, i)
         if edge is not None and wanted_edge(run, edge):
@@ -768,23 +775,31 @@ cdef bint leads_on(Run run, Node node) except -1:
 
 cdef object leaf_gradient(Run run, Tensor x):
     cdef Py_ssize_t i = run.leaves.find(<PyObject*>x)
-    if i < 0 or <object>run.leaves.items[i].gradient is None:
-        return None
+    return None if i < 0 else <object>run.leaves.items[i].gradient
+
+
+cdef int call_leaf_hooks(Run run) except -1:
+    cdef Py_ssize_t i
+    if run.awaited is not None:
+        finish_leaves(run, 0)
+    for i in range(run.leaves.count):
+        if <object>run.leaves.items[i].gradient is not None:          # else written already
+            hook_leaf(run, i)
+    return 0
+
+
+cdef int hook_leaf(Run run, Py_ssize_t i) except -1:
+    cdef Tensor x = <Tensor>run.leaves.items[i].tensor
     if x.extra is not None and "hooks" in x.extra:
         for _, hook in list(x.extra["hooks"]):
             run.leaves.replace(i, hooked(hook, <Tensor>run.leaves.items[i].gradient))
-    return <object>run.leaves.items[i].gradient
+    return 0
 
 
 cdef int flush(Run run) except -1:
     """Everything went well: write the gradients of the leaves (and of results that retain theirs)."""
     cdef Py_ssize_t i
     cdef Tensor x
-    if run.awaited is not None:
-        finish_leaves(run, 0)
-    for i in range(run.leaves.count):
-        if (<Tensor>run.leaves.items[i].tensor).extra is not None:
-            leaf_gradient(run, <Tensor>run.leaves.items[i].tensor)
     for i in range(run.leaves.count):
         x = <Tensor>run.leaves.items[i].tensor
         if x.gradient is not None and <object>run.leaves.items[i].gradient is not None:

@@ -249,18 +249,19 @@ cdef bint any_tracked(list operands) except -1:
 
 
 # ---------------------------------------------------------------------- reverse mode through levels
-def gradients(tuple outputs, tuple seeds, inputs, bint retain, bint create, int below=INT_MAX):
+def gradients(tuple outputs, tuple seeds, inputs, bint retain, bint create, int below=INT_MAX, bint stop=False):
     """Gradients of the inputs as a list, None where there is none, through tensors that carry tangents or stand for a batch.
 
     The graph of a dual tensor is that of its primal, and its tangent was recorded, too.  So the gradient of the primal gives the
     primal of the gradient, and the gradient of the tangent gives its tangent: d/de grad f(x + e t) = grad (d/de f(x + e t)).
     The graph of a batched tensor is that of its values, whose gradients are those of all examples.  Levels are taken off from the
     highest down.  A seed alone may keep the level of a batch (`below` it nothing else does): the engine hands it through the graph as it is.
+    `stop`: see `run_backward`.
     """
     cdef int level = 0
     cdef bint batch = False
     if knows_no_level(outputs, seeds, inputs):
-        return run_backward(outputs, seeds, inputs, retain, create)
+        return run_backward(outputs, seeds, inputs, retain, create, stop)
     for x in (*outputs, *seeds, *inputs):
         while level_of(x) >= below:
             x = (<Tensor>x).extra["batch"][1]
@@ -268,7 +269,7 @@ def gradients(tuple outputs, tuple seeds, inputs, bint retain, bint create, int 
             level = level_of(x)
             batch = is_batch(x)
     if batch:
-        return gradients_of_batch(outputs, seeds, inputs, retain, create, level)
+        return gradients_of_batch(outputs, seeds, inputs, retain, create, level, stop)
     values, tangents = [], []
     for y, g in zip(outputs, seeds):
         y, y_tangent = unpack_dual(y, level)
@@ -283,7 +284,7 @@ def gradients(tuple outputs, tuple seeds, inputs, bint retain, bint create, int 
             tangents.append((y_tangent, g))
     inputs = [unpack_dual(x, level)[0] for x in inputs]
     found, moved = [
-        gradients(tuple([y for y, _ in pairs]), tuple([g for _, g in pairs]), inputs, keep, create, level) if pairs else [None] * len(inputs)
+        gradients(tuple([y for y, _ in pairs]), tuple([g for _, g in pairs]), inputs, keep, create, level, stop) if pairs else [None] * len(inputs)
         for pairs, keep in ((values, retain or bool(tangents)), (tangents, retain))]
     out = []
     for g, t in zip(found, moved):
@@ -308,7 +309,7 @@ cdef bint knows_no_level(tuple outputs, tuple seeds, inputs) except -1:
     return True
 
 
-def gradients_of_batch(tuple outputs, tuple seeds, inputs, bint retain, bint create, int level):
+def gradients_of_batch(tuple outputs, tuple seeds, inputs, bint retain, bint create, int level, bint stop):
     """The same where the highest level is that of a vmap."""
     cdef list values = [batching.split_batched(x, level) for x in (*outputs, *inputs)]
     cdef Py_ssize_t size = next((shape_of(<Tensor>x)[0] for x in values if x is not None), 0)
@@ -324,7 +325,7 @@ def gradients_of_batch(tuple outputs, tuple seeds, inputs, bint retain, bint cre
             raise RuntimeError(f"grad: inside vmap, the gradient of a batch with respect to a tensor of shape {shape_text((<Tensor>x).rank, shape_of(x))} from "
                                "outside would be a sum over the examples; use cgrad.func.grad or vjp inside vmap, or backward()")
         plain_inputs.append(x if x_values is None else x_values)
-    found = gradients(tuple(plain_outputs), tuple(plain_seeds), plain_inputs, retain, create, level)
+    found = gradients(tuple(plain_outputs), tuple(plain_seeds), plain_inputs, retain, create, level, stop)
     for i, g in enumerate(found):
         if g is not None and values[len(outputs) + i] is not None:
             g = beneath(level, lambda depth, g: hidden(g, level, depth), (g,))

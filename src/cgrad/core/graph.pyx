@@ -79,19 +79,20 @@ cdef int freed(Node node) except -1:
                        "(or compute the result anew, or detach() what needs no gradient)")
 
 
-cdef set find_needed(dict wanted, dict found, list roots):
+cdef bint lost(Node node, unsigned long long oldest) noexcept:
+    return node.state == FREED and node.edge0 is None and node.edge1 is None and node.n_inputs > 0 and oldest < node.sequence
+
+
+cdef set find_needed(dict wanted, dict found, unsigned long long oldest, bint stop, list roots):
     """The nodes from which something wanted, (node, result number) or a leaf, can be reached: depth first.
 
-    `found` holds wanted nodes, which are kept even if nothing wanted lies behind them.  What lies behind a freed node is not known, so one
-    that something wanted may lie behind is an error.
+    `found` holds wanted nodes, which are kept even if nothing wanted lies behind them; with `stop`, nobody looks what does.  `oldest` is the
+    sequence number of the oldest of them, 0 for leaves.
     """
-    cdef unsigned long long oldest = 0
     cdef dict state = {}          # node -> True on the way to something wanted
     cdef list stack = []
     cdef Node node
     cdef int i
-    if all([isinstance(key, tuple) for key in wanted]):
-        oldest = min([(<Node>wanted_node).sequence for wanted_node in found])
     for root in roots:
         if isinstance(root, Node):
             stack.append((root, False))
@@ -101,17 +102,17 @@ cdef set find_needed(dict wanted, dict found, list roots):
         if not expanded:
             if node in state:
                 continue
-            if node.state == FREED and node.sequence > oldest:
-                freed(node)
             state[node] = False
+            if stop and node in found:
+                continue
             stack.append((node, True))
             for i in range(node.n_inputs):
                 edge = node_edge(node, i)
                 if isinstance(edge, Node) and edge not in state:
                     stack.append((edge, False))
         else:
-            hit = False
-            for i in range(node.n_inputs):
+            hit = lost(node, oldest)
+            for i in range(0 if hit else node.n_inputs):
                 edge = node_edge(node, i)
                 if edge is None:
                     continue

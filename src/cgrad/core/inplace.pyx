@@ -104,17 +104,17 @@ cdef object apply_inplace(Primitive p, Tensor x, object other):
 
 cdef object write_through(Tensor x, Tensor out, str name):
     """Write a recorded result into x; if x is a view, its base learns of it."""
+    if out.node is not None:
+        keep_overwritten(out.node, x)
     if out.dtype_id != x.dtype_id:
         out = casting(out, dtype_object(x.dtype_id))
     if x.flags & ~out.flags & (REQUIRES_GRAD | DUAL) and (x.flags & DUAL or grad_enabled()):
         out = replacing(x, out)          # what has no slope cuts off what x was
     if (x.flags | out.flags) & BATCHED:
         return write_batch(x, out, name)
-    if out.node is not None:
-        if x.base is not None and x.base.node is None and x.base.flags & REQUIRES_GRAD:
-            tracked_leaf(out.node.primitive.name, "a view of a leaf tensor that requires grad")
-        keep_overwritten(out.node, x)
     if x.base is not None and out.node is not None:
+        if x.base.node is None and x.base.flags & REQUIRES_GRAD:
+            tracked_leaf(out.node.primitive.name, "a view of a leaf tensor that requires grad")
         return write_view(x, out, name)
     return rebase(x, out, name)
 
@@ -186,7 +186,7 @@ cdef object apart_from(Tensor x, object saved, Node node, unsigned int* version)
     """A saved value, or a copy of it (of version 0) if it lies in the memory of x."""
     if isinstance(saved, Tensor) and (<Tensor>saved).storage is x.storage:
         version[0] = 0
-        return place_of(copy_tensor(<Tensor>saved), <Tensor>saved)
+        return kept_copy(<Tensor>saved)
     if isinstance(saved, Packed) and (<Packed>saved).storage is x.storage:
         keep_packed(<Packed>saved, node.primitive.name)
     return saved
@@ -211,7 +211,11 @@ cdef int keep_behind(Node last, Tensor x, unsigned long long since) except -1:
     return 0
 
 
-cdef Tensor place_of(Tensor kept, Tensor like):
+cdef Tensor kept_copy(Tensor like):
+    cdef Tensor kept
+    if like.node is None and like.flags & REQUIRES_GRAD:       # a leaf, written through an alias: it cannot stand in two places
+        return cloning(like)
+    kept = copy_tensor(like)
     kept.node = like.node
     kept.output_number = like.output_number
     kept.flags |= like.flags & REQUIRES_GRAD if like.node is not None else 0

@@ -26,7 +26,7 @@ cdef class Leaves:
     cdef int append(self, object tensor, object gradient) except -1
     cdef int replace(self, Py_ssize_t i, object gradient) except -1
 
-cdef int set_addition(object add) except -1                                   # tell the recorded addition
+cdef int set_accumulation(object add, object clone) except -1                 # tell the recorded addition and copy
 cdef int fits_held(Tensor x, Tensor g) except -1                              # raises if g cannot be added to x.grad
 cdef int keep_gradient(Tensor x, Tensor g, bint create_graph, bint take) except -1
 cdef int add_into(Tensor x, Tensor g, bint release) except -1

@@ -88,12 +88,14 @@ cdef class Leaves:
 
 
 # ---------------------------------------------------------------------- x.grad
-cdef object add_function = None          # the recorded addition, for derivatives of derivatives
+cdef object add_function = None          # the recorded addition and copy, for derivatives of derivatives
+cdef object clone_function = None
 cdef Primitive add_primitive = None
 
 
-cdef int set_addition(object add) except -1:
-    global add_function, add_primitive
+cdef int set_accumulation(object add, object clone) except -1:
+    global add_function, add_primitive, clone_function
+    clone_function = clone
     add_function = add
     add_primitive = add.primitive
     return 0
@@ -120,7 +122,10 @@ cdef int keep_gradient(Tensor x, Tensor g, bint create_graph, bint take) except 
         held = <Tensor>x.gradient
         version = 0 if held is None else held.storage.version
         if held is None:
-            total = g if create_graph or take and is_spare(g) and not g.flags & REQUIRES_GRAD else copy_tensor(g)
+            if take and is_spare(g) and (create_graph or not g.flags & REQUIRES_GRAD):
+                total = g
+            else:
+                total = clone_function(g) if create_graph else copy_tensor(g)
         elif create_graph or held.flags & REQUIRES_GRAD:
             total = add_function(held, g)
         elif held.flags & g.flags & CONTIGUOUS and not held.storage.readonly and add_primitive.loops[held.dtype_id] != NULL:

@@ -77,7 +77,7 @@ cdef inline int node_edge_output(Node node, int i):
     return node.rest.edge_outputs[i - 2] if node.rest is not None and node.rest.edges is not None else 0
 cdef Rest node_rest(Node node)                            # made on demand
 cdef int watch_gradient(Node node, int output, object tensor) except -1    # backward keeps the gradient of that result in tensor.grad
-cdef void free_node(Node node) noexcept                   # drop saved values and edges; a later backward is an error
+cdef void free_node(Node node, bint edges) noexcept       # drop saved values, and edges, too; a later backward is an error
 cdef void track(object x) noexcept                        # let the cyclic collector see an object that it was told to ignore
 cdef int track_graph(Node node) except -1                 # the same for a node, what it saved, and all that lies behind it
 cdef inline bint is_tracked(object x) noexcept:

@@ -345,7 +345,7 @@ cdef int watch_gradient(Node node, int output, object tensor) except -1:
     return 0
 
 
-cdef void free_node(Node node) noexcept:
+cdef void free_node(Node node, bint edges) noexcept:
     node.state = FREED
     if node.saved0 is not None:
         node.saved0 = None
@@ -353,12 +353,12 @@ cdef void free_node(Node node) noexcept:
         node.saved1 = None
     if node.saved_out is not None:
         node.saved_out = None
-    if node.edge0 is not None:
-        node.edge0 = None
-    if node.edge1 is not None:
-        node.edge1 = None
     if node.options is not None:
         node.options = None
     if node.rest is not None:
-        node.rest.edges = None
         node.rest.saved = None
+    if edges:
+        node.edge0 = None
+        node.edge1 = None
+        if node.rest is not None:
+            node.rest.edges = None

@@ -22,7 +22,7 @@ def _sum_to(g, target):
     return shape._reshape(g, target) if lead else g
 
 
-engine.set_engine_functions(arithmetic.add.primitive.function, casting._cast, _sum_to)
+engine.set_engine_functions(arithmetic.add.primitive.function, casting._cast, _sum_to, casting._clone)
 forward_mode.set_forward_functions(SimpleNamespace(
     add=arithmetic.add.primitive.function, broadcast_to=shape.broadcast_to, cast=casting._cast, zeros_like=creation.zeros_like, ones_like=creation.ones_like,
     permute=shape._permute, positive=casting._clone))
