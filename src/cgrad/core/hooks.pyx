@@ -8,6 +8,9 @@ Next: engine.pyx, which calls them.
 cimport cython
 from cpython.object cimport PyObject
 
+import gc
+from types import FunctionType, ModuleType
+
 from cgrad.core.dtype cimport dtype_object
 from cgrad.core.element cimport no_leaf
 from cgrad.core.elementwise cimport Py_REFCNT
@@ -19,6 +22,9 @@ from cgrad.core.tensor cimport (
     BATCHED, LEVEL, REQUIRES_GRAD, Tensor, alias_tensor, copy_tensor, refresh, same_shape, set_extra, shape_of, shape_text, stale,
     storage_tensor, strides_of,
 )
+
+cdef enum:
+    FAR = 1000                 # objects in which tensors are looked for
 
 
 def add_hook(Tensor x, function):
@@ -35,8 +41,9 @@ def add_hook(Tensor x, function):
         if node_rest(x.node).hooks is None:
             x.node.rest.hooks = []
         hooks = x.node.rest.hooks
-        track_graph(x.node)          # the function may hold tensors made from x
+        track_graph(x.node)          # the function may come to hold tensors made from x
         track(x)
+    track_held(function)
     entry = [x.output_number, function]
 
     def remove():
@@ -46,6 +53,27 @@ def add_hook(Tensor x, function):
                 break
     hooks.append(entry)
     return remove
+
+
+cdef int track_held(object function) except -1:
+    """Let the cyclic collector see the tensors that a function holds: some may have been made from the one it is a hook of."""
+    cdef list stack = [function]
+    cdef set seen = set()
+    while stack and len(seen) < FAR:
+        held = stack.pop()
+        if id(held) in seen or isinstance(held, (type, ModuleType)):
+            continue
+        seen.add(id(held))
+        if isinstance(held, Tensor):
+            track(held)
+            stack.append((<Tensor>held).base)
+            if (<Tensor>held).node is not None:
+                track_graph((<Tensor>held).node)
+        elif isinstance(held, FunctionType):
+            stack += [held.__closure__, held.__defaults__, held.__kwdefaults__]      # its globals live on anyway
+        else:
+            stack += gc.get_referents(held)[:FAR]
+    return 0
 
 
 cdef int living = 0            # hooks of living leaves that wait for their .grad
@@ -84,6 +112,7 @@ def add_accumulated_hook(Tensor x, function):
     if not has_accumulated_hook(x):
         set_extra(x, "accumulated", AccumulatedHooks())
     hooks = x.extra["accumulated"]
+    track_held(function)
     hooks.last += 1
     number = hooks.last
     hooks.functions[number] = function

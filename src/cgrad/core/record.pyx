@@ -56,6 +56,8 @@ cdef Node record(Primitive p, PyObject** inputs, int n, Tensor out, tuple option
         before = x.node
         if before is None:
             set_edge(node, i, x, x.output_number)
+            if x.extra is not None:
+                track(node)      # a hook of the leaf may come to hold what is made from it
         else:
             set_edge(node, i, before, x.output_number)
             if is_tracked(before):
