@@ -14,7 +14,7 @@ from libc.string cimport memset
 from cgrad.core.batching cimport any_map, batched_call, is_batch, level_of, wrap as wrap_batch
 from cgrad.core.dtype cimport KIND, KIND_FLOAT, dtype_object
 from cgrad.core.primitive cimport (
-    BILINEAR, LINEAR, NONDIFF, Primitive, Rule, call_rule, tuple_items,
+    BILINEAR, ELEMENTWISE, LINEAR, NONDIFF, Primitive, Rule, call_rule, tuple_items,
 )
 from cgrad.core.tape cimport Node, inside_op, node_edge, set_grad_mode
 from cgrad.core.tensor cimport (
@@ -177,7 +177,7 @@ cdef object push(Primitive p, tuple primals, list tangents, tuple options, objec
                 term = apply.call(p, primals[:i] + (tangents[i],) + primals[i + 1:], options)
                 total = term if total is None else functions.add(total, term)
         return total
-    if p.elementwise and p.joint is None:
+    if (p.elementwise or p.kind == ELEMENTWISE) and p.joint is None:
         extended = options + primitive.facts(primals)
         total = None
         for i in range(n):

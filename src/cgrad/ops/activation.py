@@ -31,11 +31,13 @@ relu = define(
 
 def _gelu_slope(x):
     """Phi(x) + x * phi(x) of the standard normal distribution."""
+    x = compare.clip(x, -40, 40)               # beyond, the density is 0, and so is its product with infinity
     density = exp(x * x * -0.5) * (1 / math.sqrt(2 * math.pi))
     return (erf(x * math.sqrt(0.5)) + 1) * 0.5 + x * density
 
 
 def _gelu_tanh_slope(x):
+    x = compare.clip(x, -40, 40)
     square = x * x
     t = tanh((square * 0.044715 + 1) * x * _TANH_SCALE)
     return (t + 1) * 0.5 + x * 0.5 * (1 - t * t) * ((square * (3 * 0.044715) + 1) * _TANH_SCALE)
@@ -85,6 +87,7 @@ def gelu(x, approximate="none"):
 
 
 def _silu_slope(x):
+    x = compare.clip(x, -1000, 1000)           # beyond, the sigmoid is 0 or 1
     s = sigmoid(x)
     return s * ((1 - s) * x + 1)
 
@@ -354,9 +357,13 @@ def hardsigmoid(x):
     return _hardtanh(as_floating("hardsigmoid", x) + 3, 0, 6) / 6
 
 
+def _hardswish_pieces(x, middle):
+    return compare.where(x >= 3, x, middle * (middle + 3) / 6)
+
+
 _hardswish = define(
-    "hardswish", forward=lambda x: x * compare.clip(x + 3, 0, 6) / 6, inputs=("x",),
-    vjp=lambda g, x: compare.where(x <= -3, 0, compare.where(x < 3, g * (x / 3 + 0.5), g)), kind=ELEMENTWISE, public=False)
+    "hardswish", forward=lambda x: _hardswish_pieces(x, compare.clip(x, -3, 3)), inputs=("x",),
+    vjp=lambda g, x: compare.where(x <= -3, 0, compare.where(x < 3, g * (compare.clip(x, -3, 3) / 3 + 0.5), g)), kind=ELEMENTWISE, public=False)
 
 
 @public(method=False)
@@ -582,4 +589,5 @@ def prelu(x, weight):
         weight = weight.reshape(())
     elif x.ndim > 2:
         weight = weight.reshape((-1,) + (1,) * (x.ndim - 2))
-    return compare.where(x > 0, x, x * weight)
+    # Of infinity nothing is to come into the product, whose slope in the weight would be NaN.
+    return compare.where(x > 0, x, compare.where(x > 0, 0, x) * weight)
