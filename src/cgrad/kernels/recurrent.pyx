@@ -17,6 +17,7 @@ cdef enum:
     PANEL = 192            # bytes: a strip of three AVX-512 vectors, two of AVX2, four of SSE
     ROWS = 16              # of a batch that a thread takes at a time, at most: weights are read from the second cache once for them
     FEW_ROWS = 4
+    SLICE = 64             # of a row, whose gradients are made in arrays of their own: only so does gcc vectorise with so many of them
 
 ctypedef fused real:
     float
@@ -165,34 +166,50 @@ cdef void lstm_back_row(Py_ssize_t n, const real* gates, const real* before, rea
     cdef const real* f = gates + n
     cdef const real* g = gates + 2 * n
     cdef const real* o = gates + 3 * n
-    cdef real* t = dx + 3 * n
+    cdef real t[SLICE]
+    cdef real found[5 * SLICE]
     cdef real one = 1, d, s
-    cdef Py_ssize_t j
-    map_row(TANH, cell, t, n)
-    for j in range(n):
-        s = dh[j] * o[j]
-        d = dc[j] + s * ((one - t[j]) * (one + t[j]))
-        t[j] = s * t[j] * (one - o[j])
-        dx[j] = d * g[j] * (gates[j] * (one - gates[j]))
-        dc[j] = d * f[j]
-        dx[n + j] = d * before[j] * (f[j] * (one - f[j]))
-        dx[2 * n + j] = d * gates[j] * ((one - g[j]) * (one + g[j]))
+    cdef Py_ssize_t start = 0, j, i, width
+    while start < n:
+        width = min(n - start, <Py_ssize_t> SLICE)
+        map_row(TANH, cell + start, t, width)
+        for j in range(width):
+            i = start + j
+            s = dh[i] * o[i]
+            d = dc[i] + s * ((one - t[j]) * (one + t[j]))
+            found[j] = d * g[i] * (gates[i] * (one - gates[i]))
+            found[SLICE + j] = d * before[i] * (f[i] * (one - f[i]))
+            found[2 * SLICE + j] = d * gates[i] * ((one - g[i]) * (one + g[i]))
+            found[3 * SLICE + j] = s * t[j] * (one - o[i])
+            found[4 * SLICE + j] = d * f[i]
+        for j in range(4):
+            memcpy(dx + j * n + start, found + j * SLICE, width * sizeof(real))
+        memcpy(dc + start, found + 4 * SLICE, width * sizeof(real))
+        start += width
 
 
 cdef void gru_back_row(Py_ssize_t n, const real* gates, const real* before, real* dh, real* dx, real* dr) noexcept nogil:
     cdef const real* z = gates + n
     cdef const real* m = gates + 2 * n
     cdef const real* c = gates + 3 * n
-    cdef real one = 1, d, s
-    cdef Py_ssize_t j
-    for j in range(n):
-        d = dh[j] * (one - z[j]) * ((one - c[j]) * (one + c[j]))
-        s = dh[j] * (before[j] - c[j]) * (z[j] * (one - z[j]))
-        dh[j] = dh[j] * z[j]
-        dx[2 * n + j] = d
-        dr[2 * n + j] = d * gates[j]
-        dx[n + j] = dr[n + j] = s
-        dx[j] = dr[j] = d * m[j] * (gates[j] * (one - gates[j]))
+    cdef real found[5 * SLICE]
+    cdef real one = 1, d
+    cdef Py_ssize_t start = 0, j, i, width
+    while start < n:
+        width = min(n - start, <Py_ssize_t> SLICE)
+        for j in range(width):
+            i = start + j
+            d = dh[i] * (one - z[i]) * ((one - c[i]) * (one + c[i]))
+            found[j] = d * m[i] * (gates[i] * (one - gates[i]))
+            found[SLICE + j] = dh[i] * (before[i] - c[i]) * (z[i] * (one - z[i]))
+            found[2 * SLICE + j] = d
+            found[3 * SLICE + j] = d * gates[i]
+            found[4 * SLICE + j] = dh[i] * z[i]
+        for j in range(3):
+            memcpy(dx + j * n + start, found + j * SLICE, width * sizeof(real))
+            memcpy(dr + j * n + start, found + (j if j < 2 else 3) * SLICE, width * sizeof(real))
+        memcpy(dh + start, found + 4 * SLICE, width * sizeof(real))
+        start += width
 
 
 cdef void plain_back_row(Py_ssize_t n, bint relu, const real* out, const real* dh, real* dx) noexcept nogil:
