@@ -116,6 +116,17 @@ def test_a_page_of_the_documentation_runs(page):
     assert not runner.failures, report.getvalue()
 
 
+def code_of(page):
+    """The lines of input on a page, without comments and the language of an explanation."""
+    lines = re.findall(r"^(?:>>>|\.\.\.) (.*)$", page.read_text(), re.MULTILINE)
+    return [re.sub(r"\s*#.*| lang=\"zh\"", "", line).replace(",)", ")") for line in lines]
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.parts[-3:-1] == ("zh", "learn")], ids=lambda page: page.stem)
+def test_the_lessons_have_the_same_code_in_both_languages(page):
+    assert code_of(page) == code_of(ROOT / "docs" / "learn" / page.name)
+
+
 @pytest.mark.slow
 def test_the_site_builds_without_a_warning(tmp_path):
     for module in ("sphinx", "pydata_sphinx_theme", "numpydoc", "myst_parser"):
