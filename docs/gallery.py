@@ -29,7 +29,7 @@ def write(folder):
 def page(name, folder):
     source = EXAMPLES / f"{name}.py"
     first, _, about = ast.get_docstring(ast.parse(source.read_text())).partition("\n")
-    parts = [f"{name}.py: {first}", "=" * (len(name) + len(first) + 5), "", about.partition("\nRun it:")[0], ""]
+    parts = [f"{name}.py", "=" * (len(name) + 3), "", first, about.partition("\nRun it:")[0], ""]
     if name in RUN and all(importlib.util.find_spec(module) for module in RUN[name][1]):
         parts += ["Run", "---", "", ".. code-block:: none", "", *("   " + line for line in printed(source, folder).splitlines()), ""]
         parts += [f".. image:: {name}.png\n   :alt: what {name}.py draws\n"] * (folder / f"{name}.png").exists()

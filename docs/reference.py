@@ -82,7 +82,7 @@ def heading(title, mark="="):
 
 def table(module, names):
     """A list of links with the first lines of the docstrings."""
-    return "\n".join([f".. currentmodule:: {module}", "", ".. autosummary::", "", *(f"   {name}" for name in names), ""])
+    return "\n".join([f".. currentmodule:: {module}", "", ".. autosummary::", "   :nosignatures:", "", *(f"   {name}" for name in names), ""])
 
 
 def canonical(owner, name):
