@@ -53,14 +53,104 @@ def rmsprop(p, grads, lr, alpha=0.99, eps=1e-8, weight_decay=0.0, momentum=0.0, 
     return p
 
 
-FORMULAS = {"SGD": sgd, "Adam": adam, "AdamW": adamw, "RMSprop": rmsprop}
+def nadam(p, grads, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0, momentum_decay=4e-3, decoupled_weight_decay=False, maximize=False):
+    (b1, b2), m, v, product = betas, 0.0, 0.0, 1.0
+    for t, g in enumerate(grads, 1):
+        g = -g if maximize else g
+        if decoupled_weight_decay:
+            p = p * (1 - lr * weight_decay)
+        else:
+            g = g + weight_decay * p
+        m, v = b1 * m + (1 - b1) * g, b2 * v + (1 - b2) * g * g
+        mu, following = (b1 * (1 - 0.96 ** (k * momentum_decay) / 2) for k in (t, t + 1))
+        product *= mu
+        mean = following * m / (1 - product * following) + (1 - mu) * g / (1 - product)
+        p = p - lr * mean / (np.sqrt(v / (1 - b2**t)) + eps)
+    return p
+
+
+def radam(p, grads, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0, decoupled_weight_decay=False, maximize=False):
+    (b1, b2), m, v = betas, 0.0, 0.0
+    longest = 2 / (1 - b2) - 1
+    for t, g in enumerate(grads, 1):
+        g = -g if maximize else g
+        if decoupled_weight_decay:
+            p = p * (1 - lr * weight_decay)
+        else:
+            g = g + weight_decay * p
+        m, v = b1 * m + (1 - b1) * g, b2 * v + (1 - b2) * g * g
+        rho = longest - 2 * t * b2**t / (1 - b2**t)
+        scale = 1.0
+        if rho > 5:
+            scale = np.sqrt((rho - 4) * (rho - 2) * longest / ((longest - 4) * (longest - 2) * rho)) * np.sqrt(1 - b2**t) / (np.sqrt(v) + eps)
+        p = p - lr * m / (1 - b1**t) * scale
+    return p
+
+
+def adamax(p, grads, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0, maximize=False):
+    (b1, b2), m, u = betas, 0.0, 0.0
+    for t, g in enumerate(grads, 1):
+        g = (-g if maximize else g) + weight_decay * p
+        m, u = b1 * m + (1 - b1) * g, np.maximum(b2 * u, abs(g) + eps)
+        p = p - lr / (1 - b1**t) * m / u
+    return p
+
+
+def adagrad(p, grads, lr, lr_decay=0.0, weight_decay=0.0, initial_accumulator_value=0.0, eps=1e-10, maximize=False):
+    s = initial_accumulator_value
+    for t, g in enumerate(grads):
+        g = (-g if maximize else g) + weight_decay * p
+        s = s + g * g
+        p = p - lr / (1 + t * lr_decay) * g / (np.sqrt(s) + eps)
+    return p
+
+
+def adadelta(p, grads, lr, rho=0.9, eps=1e-6, weight_decay=0.0, maximize=False):
+    v, u = 0.0, 0.0
+    for g in grads:
+        g = (-g if maximize else g) + weight_decay * p
+        v = rho * v + (1 - rho) * g * g
+        d = np.sqrt(u + eps) / np.sqrt(v + eps) * g
+        u = rho * u + (1 - rho) * d * d
+        p = p - lr * d
+    return p
+
+
+def rprop(p, grads, lr, etas=(0.5, 1.2), step_sizes=(1e-6, 50.0), maximize=False):
+    before, size = np.zeros_like(p), np.full_like(p, lr)
+    for g in grads:
+        g = -g if maximize else g
+        agree = g * before
+        size = np.clip(size * np.where(agree > 0, etas[1], np.where(agree < 0, etas[0], 1.0)), *step_sizes)
+        g = np.where(agree < 0, 0.0, g)
+        p, before = p - np.sign(g) * size, g
+    return p
+
+
+def asgd(p, grads, lr, lambd=1e-4, alpha=0.75, t0=1e6, weight_decay=0.0, maximize=False):
+    eta = lr
+    for t, g in enumerate(grads, 1):
+        g = (-g if maximize else g) + weight_decay * p
+        p = p * (1 - lambd * eta) - eta * g
+        eta = lr / (1 + lambd * lr * t) ** alpha
+    return p
+
+
+FORMULAS = {"SGD": sgd, "Adam": adam, "AdamW": adamw, "NAdam": nadam, "RAdam": radam, "Adamax": adamax, "Adagrad": adagrad, "Adadelta": adadelta,
+            "RMSprop": rmsprop, "Rprop": rprop, "ASGD": asgd}
 CASES = [
     ("SGD", {}), ("SGD", {"momentum": 0.9}), ("SGD", {"momentum": 0.9, "dampening": 0.5}), ("SGD", {"momentum": 0.9, "nesterov": True}),
     ("SGD", {"momentum": 0.9, "weight_decay": 0.1, "maximize": True}),
-    *[(name, options) for name in ("Adam", "AdamW") for options in (
-        {}, {"weight_decay": 0.1}, {"maximize": True}, {"betas": (0.5, 0.7), "eps": 1e-3}, {"amsgrad": True}, {"betas": (0.0, 0.0)})],
+    *[(name, options) for name in ("Adam", "AdamW", "NAdam", "RAdam", "Adamax") for options in (
+        {}, {"weight_decay": 0.1}, {"maximize": True}, {"betas": (0.5, 0.7), "eps": 1e-3}, {"betas": (0.0, 0.0)})],
+    *[(name, {"amsgrad": True}) for name in ("Adam", "AdamW")], ("Adam", {"amsgrad": True, "betas": (0.4, 0.7)}),
+    *[(name, {"decoupled_weight_decay": True, "weight_decay": 0.1}) for name in ("NAdam", "RAdam")], ("NAdam", {"momentum_decay": 0.1}),
+    ("Adagrad", {}), ("Adagrad", {"lr_decay": 0.5, "weight_decay": 0.1, "initial_accumulator_value": 2.0}), ("Adagrad", {"maximize": True, "eps": 0.1}),
+    ("Adadelta", {}), ("Adadelta", {"rho": 0.5, "eps": 1e-3, "weight_decay": 0.1, "maximize": True}),
     ("RMSprop", {}), ("RMSprop", {"momentum": 0.9, "weight_decay": 0.1}), ("RMSprop", {"centered": True, "alpha": 0.5}),
-    ("RMSprop", {"maximize": True}),
+    ("RMSprop", {"maximize": True, "centered": True, "momentum": 0.5}),
+    ("Rprop", {}), ("Rprop", {"etas": (0.25, 2.0), "step_sizes": (0.05, 0.3), "maximize": True}),
+    ("ASGD", {}), ("ASGD", {"lambd": 0.1, "alpha": 0.5, "t0": 1, "weight_decay": 0.1}), ("ASGD", {"maximize": True}),
 ]
 
 
@@ -151,10 +241,53 @@ def test_loading_what_does_not_fit_changes_nothing():
 @pytest.mark.parametrize("name", FORMULAS)
 def test_a_parameter_without_a_gradient_stays(name):
     p, q = leaf([1.0]), leaf([1.0])
-    opt = getattr(optim, name)([p, q], lr=0.1, weight_decay=0.5)
+    opt = getattr(optim, name)([p, q], lr=0.1, **({} if name == "Rprop" else {"weight_decay": 0.5}))
     p.grad = cg.tensor([1.0], dtype=cg.float64)
     opt.step()
     assert q.item() == 1.0 and p.item() != 1.0 and q not in opt.state
+
+
+@pytest.mark.parametrize(("name", "options"), CASES, ids=[f"{n}{o or ''}" for n, o in CASES])
+def test_parameters_that_begin_later_and_a_rate_in_a_tensor(name, options):
+    """Each parameter counts its own steps."""
+    p, q = leaf(P), leaf(P[::-1])
+    opt = getattr(optim, name)([p, q], lr=cg.tensor(0.125), **options)
+    for k, g in enumerate(GRADS):
+        p.grad, q.grad = cg.tensor(g), cg.tensor(g[::-1].copy()) if k > 1 else None
+        opt.step()
+    np.testing.assert_allclose(p.detach().numpy(), FORMULAS[name](P, GRADS, 0.125, **options), rtol=1e-12)
+    np.testing.assert_allclose(q.detach().numpy()[::-1], FORMULAS[name](P, GRADS[2:], 0.125, **options), rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+def test_not_a_number_is_not_hidden(name):
+    p = leaf([1.0, 1.0, 1.0])
+    getattr(optim, name)([p], lr=0.1)
+    opt = getattr(optim, name)([p], lr=0.1)
+    for _ in range(2):
+        p.grad = cg.tensor([np.nan, 1.0, 0.0], dtype=cg.float64)
+        opt.step()
+    assert np.isnan(p.detach().numpy()).tolist() == [True, False, False]
+
+
+def test_an_average_begins_at_t0():
+    p = leaf(P)
+    opt = optim.ASGD([p], lr=0.1, lambd=0.0, t0=1)
+    seen = []
+    for g in GRADS:
+        p.grad = cg.tensor(g)
+        opt.step()
+        seen.append(p.detach().numpy().copy())
+    np.testing.assert_allclose(opt.state[p]["ax"].numpy(), np.mean(seen[2:], axis=0), rtol=1e-12)
+
+
+def test_amsgrad_may_be_switched_on_later():
+    p = leaf(P)
+    opt = optim.Adam([p], lr=0.1)
+    run(opt, p, GRADS[:2])
+    opt.param_groups[0]["amsgrad"] = True
+    run(opt, p, GRADS[2:])
+    assert set(opt.state[p]) == {"step", "exp_avg", "exp_avg_sq", "max_exp_avg_sq"} and opt.state[p]["step"] == 4
 
 
 def test_groups_have_their_own_options():
@@ -208,6 +341,7 @@ def test_bad_parameters_are_refused():
     for bad, error, text in [
         ([], ValueError, "empty"), (p, TypeError, "list"), ([p * 2], ValueError, "no leaf"), ([3.0], TypeError, "float"),
         ([cg.tensor([1])], ValueError, "int64"), ([p, p], ValueError, "twice"), ([{"params": [p]}, {"params": [p]}], ValueError, "twice"),
+        ([p, p.detach().requires_grad_()], ValueError, "share memory"), ([{"params": [p]}, {"params": [p.detach()[1:]]}], ValueError, "share memory"),
         ([{"lr": 0.1}], TypeError, "params"), ({"params": [p]}, TypeError, "list"), ([{"params": {p}}], TypeError, "order"),
     ]:
         with pytest.raises(error, match=text):
@@ -218,6 +352,8 @@ def test_bad_parameters_are_refused():
     ("SGD", {"lr": -1.0}), ("SGD", {"momentum": -0.1}), ("SGD", {"weight_decay": -1.0}), ("SGD", {"nesterov": True}), ("SGD", {"lr": math.nan}),
     ("SGD", {"nesterov": True, "momentum": 0.9, "dampening": 0.1}), ("Adam", {"lr": -1.0}), ("Adam", {"eps": -1.0}), ("Adam", {"betas": (1.0, 0.9)}),
     ("Adam", {"betas": (0.9, -0.1)}), ("AdamW", {"weight_decay": -1.0}), ("RMSprop", {"alpha": -1.0}), ("RMSprop", {"momentum": -1.0}),
+    ("NAdam", {"momentum_decay": -1.0}), ("RAdam", {"betas": (0.9, 1.0)}), ("Adamax", {"eps": -1.0}), ("Adagrad", {"lr_decay": -1.0}),
+    ("Adadelta", {"rho": 1.5}), ("Rprop", {"etas": (0.5, 0.9)}), ("Rprop", {"step_sizes": (2.0, 1.0)}), ("ASGD", {"lr": cg.tensor(-1.0)}),
 ])
 def test_bad_options_are_refused(name, options):
     with pytest.raises(ValueError, match=name.removesuffix("W")):

@@ -348,7 +348,7 @@ def test_made_drawn_and_shown(dtype):
 
 
 @pytest.mark.parametrize("dtype", HALVES)
-@pytest.mark.parametrize("optimizer", [cg.optim.SGD, cg.optim.Adam, cg.optim.AdamW, cg.optim.RMSprop])
+@pytest.mark.parametrize("optimizer", [cg.optim.SGD, cg.optim.Adam, cg.optim.AdamW, cg.optim.NAdam, cg.optim.Adamax, cg.optim.RMSprop])
 def test_a_network_in_half_learns(dtype, optimizer):
     cg.manual_seed(0)
     net = cg.nn.Sequential(cg.nn.Linear(3, 16), cg.nn.ReLU(), cg.nn.LayerNorm(16), cg.nn.Linear(16, 2))

@@ -146,7 +146,7 @@ def test_several_changes():
 
 
 def test_optimizers():
-    for kind, name in ((cg.optim.SGD, "sgd_step"), (cg.optim.Adam, "adam_step")):
+    for kind, name in ((cg.optim.SGD, "SGD.step"), (cg.optim.Adam, "Adam.step")):
         layer = cg.nn.Linear(3, 2)
         x = cg.ones((4, 3), requires_grad=True)
         optimizer = kind(layer.parameters(), lr=0.1)

@@ -234,6 +234,8 @@ FAMILIES = {
         "momentum": trained(cg.optim.SGD, momentum=0.9, nesterov=True, weight_decay=0.1),
         "Adam": trained(cg.optim.Adam, amsgrad=True),
         "AdamW": trained(cg.optim.AdamW, weight_decay=0.1),
+        "RMSprop": trained(cg.optim.RMSprop, centered=True, momentum=0.9),
+        **{name: trained(getattr(cg.optim, name)) for name in ("NAdam", "RAdam", "Adamax", "Adagrad", "Adadelta", "Rprop", "ASGD")},
     },
 }
 

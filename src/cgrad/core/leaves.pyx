@@ -15,7 +15,7 @@ from cgrad.core.elementwise cimport ONES, SMALL, compute2, is_spare
 from cgrad.core.primitive cimport Primitive
 from cgrad.core.storage cimport written
 from cgrad.core.tensor cimport (
-    CONTIGUOUS, REQUIRES_GRAD, Tensor, copy_into, copy_tensor, launch, same_shape, set_gradient, shape_text,
+    CONTIGUOUS, OVERDUE, REQUIRES_GRAD, SPENT, Tensor, copy_into, copy_tensor, launch, same_shape, set_gradient, shape_text,
 )
 from cgrad.kernels.iterate cimport run_elementwise
 
@@ -130,6 +130,7 @@ cdef int keep_gradient(Tensor x, Tensor g, bint create_graph, bint take) except 
             total = add_function(held, g)
         elif held.flags & g.flags & CONTIGUOUS and not held.storage.readonly and add_primitive.loops[held.dtype_id] != NULL:
             add_into(held, g, False)          # in place, so that whoever holds x.grad sees the sum
+            note_addition(held, version)
             return 0
         else:
             total = compute2(add_primitive, held, g)
@@ -139,7 +140,15 @@ cdef int keep_gradient(Tensor x, Tensor g, bint create_graph, bint take) except 
             set_gradient(x, total)
         else:
             copy_into(held, total)
+            note_addition(held, version)
         return 0
+
+
+cdef inline void note_addition(Tensor held, unsigned int version) noexcept:
+    """Optimizers ask (`spend` in forward/optim.pyx) whether something was added to a gradient that they had used and nobody touched."""
+    if held.flags & SPENT and held.view_history == version:
+        held.flags |= OVERDUE
+        held.view_history = held.storage.version
 
 
 cdef int add_into(Tensor x, Tensor g, bint release) except -1:

@@ -23,7 +23,7 @@ def overwritten(owner, x, which, version, source=None):
     if name is not None:
         times = "" if changes == 1 else f" {changes} times," if noted == version + 1 else f" {changes} times, among others"
         by = f"{times} by {name}" + (f" in {line_text(written)}" if written else "")
-    fix = "call step() after backward" if name is not None and name.endswith("_step") else \
+    fix = "call step() after backward" if name is not None and name.endswith(".step") else \
         "change a copy (x.clone()), or use the operation that makes a new tensor (y = y * 2 for y *= 2)"
     saved = f"It was saved in {line_text(source)}. " if source else ""
     hint = "" if source else ". Inside cgrad.autograd.detect_anomaly() the line that saved it is noted, too"

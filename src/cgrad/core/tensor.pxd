@@ -15,6 +15,8 @@ cdef enum Flag:
     BATCHED = 32           # stands for the examples of a batch (batching.pyx): its memory is not to be read
     UNRECORDED = 64        # made from tracked tensors under no_grad: for why_no_grad
     DETACHED = 128         # made from a tracked tensor by detach: likewise
+    SPENT = 256            # a gradient that an optimizer's step has used; view_history is the version it then had
+    OVERDUE = 512          # a spent gradient to which backward has added since
     TRACED = 1 | 4         # flags after which a call may have to be recorded
     LEVEL = 2 | 32         # carries a tangent or the examples of a batch, at some level
     SLOW = 2 | 16 | 32     # flags that send a call down the slow road

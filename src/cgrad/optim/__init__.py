@@ -13,9 +13,9 @@ Examples
 True
 """
 from cgrad.optim import lr_scheduler
-from cgrad.optim.adam import Adam, AdamW
+from cgrad.optim.adagrad import Adadelta, Adagrad, RMSprop, Rprop
+from cgrad.optim.adam import Adam, Adamax, AdamW, NAdam, RAdam
 from cgrad.optim.optimizer import Optimizer
-from cgrad.optim.rmsprop import RMSprop
-from cgrad.optim.sgd import SGD
+from cgrad.optim.sgd import ASGD, SGD
 
-__all__ = ["Adam", "AdamW", "Optimizer", "RMSprop", "SGD", "lr_scheduler"]
+__all__ = ["ASGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "Optimizer", "RAdam", "RMSprop", "Rprop", "SGD", "lr_scheduler"]

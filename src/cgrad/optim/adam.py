@@ -1,20 +1,40 @@
-"""Adam and AdamW."""
+"""Adam and its kin: AdamW, NAdam, RAdam, Adamax."""
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
+from typing import Any, ClassVar
+
 import cgrad as cg
-from cgrad.core.forward.optim import adam_step
-from cgrad.optim.optimizer import Optimizer, computing
+from cgrad.optim.optimizer import FusedOptimizer, decoupled, shared
 
-__all__ = ["Adam", "AdamW"]
+__all__ = ["Adam", "AdamW", "Adamax", "NAdam", "RAdam"]
 
 
-class Adam(Optimizer):
+class _Moments(FusedOptimizer):
+    """What all have in common: options, and running means of the gradient and of its square."""
+
+    def check_options(self, group: dict[str, Any]) -> None:
+        self._not_negative(group, "lr", "eps", "weight_decay")
+        self._require(group, "betas", len(group["betas"]) == 2 and all(0 <= beta < 1 for beta in group["betas"]))
+
+    def tensors(self, group):
+        return {"exp_avg": 0.0, "exp_avg_sq": 0.0}
+
+    @staticmethod
+    def means(group):
+        """Coefficients of the running means."""
+        beta1, beta2 = group["betas"]
+        return 1 - beta1, beta2, 1 - beta2
+
+
+class Adam(_Moments):
     """Adam: steps scaled by running moments of the gradient.
 
     Parameters
     ----------
     params : iterable of Tensor or dict
-    lr : float, default 1e-3
+    lr : float or 0-d Tensor, default 1e-3
     betas : (float, float), default (0.9, 0.999)
         How slowly the first and second moment forget, in [0, 1).
     eps : float, default 1e-8
@@ -25,6 +45,10 @@ class Adam(Optimizer):
         Divide by the largest second moment so far (Reddi et al., 2018).
     maximize : bool, default False
         Climb instead of descending.
+    foreach, fused : optional
+        Read for PyTorch's sake; steps are always fused.
+    decoupled_weight_decay : bool, default False
+        Decay as `AdamW` does.
 
     Notes
     -----
@@ -47,33 +71,22 @@ class Adam(Optimizer):
     tensor([0.9000], requires_grad=True)
     """
 
-    _decoupled = False
+    rule = "Adam"
 
-    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0, amsgrad=False, *, maximize=False):
+    def __init__(self, params: Iterable[Any], lr: float | cg.Tensor = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
+                 weight_decay: float = 0.0, amsgrad: bool = False, *, maximize: bool = False, foreach: bool | None = None,
+                 fused: bool | None = None, decoupled_weight_decay: bool = False) -> None:
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad,
-                                  "maximize": maximize})
+                                  "maximize": maximize, "decoupled_weight_decay": decoupled_weight_decay})
 
-    def check_options(self, group):
-        for what in ("lr", "eps", "weight_decay"):
-            self._require(group, what, group[what] >= 0)
-        self._require(group, "betas", len(group["betas"]) == 2 and all(0 <= beta < 1 for beta in group["betas"]))
+    def tensors(self, group):
+        return {**super().tensors(group), "max_exp_avg_sq": 0.0 if group["amsgrad"] else None}
 
-    def update(self, group):
-        params = [p for p in group["params"] if p.grad is not None]
-        states = [self.state[p] for p in params]
-        for p, state in zip(params, states, strict=True):
-            if not state:
-                state["step"] = 0
-                state["exp_avg"] = cg.zeros_like(computing(p))
-                state["exp_avg_sq"] = cg.zeros_like(computing(p))
-            if group["amsgrad"] and "max_exp_avg_sq" not in state:
-                state["max_exp_avg_sq"] = cg.zeros_like(computing(p))
-        largest = [state["max_exp_avg_sq"] for state in states] if group["amsgrad"] else None
-        adam_step(params, [p.grad for p in params], [state["exp_avg"] for state in states], [state["exp_avg_sq"] for state in states],
-                  largest, [state["step"] + 1 for state in states], group["lr"], *group["betas"], group["eps"], group["weight_decay"],
-                  bool(group["maximize"]), self._decoupled)
-        for state in states:
-            state["step"] += 1
+    def plan(self, group, first, step):
+        step += 1
+        beta1, beta2 = group["betas"]
+        return (step,), (*decoupled(group), *self.means(group), float(group["lr"]) / (1 - beta1 ** step),
+                         math.sqrt(1 - beta2 ** step), group["eps"])
 
 
 class AdamW(Adam):
@@ -82,12 +95,14 @@ class AdamW(Adam):
     Parameters
     ----------
     params : iterable of Tensor or dict
-    lr : float, default 1e-3
+    lr : float or 0-d Tensor, default 1e-3
     betas : (float, float), default (0.9, 0.999)
     eps : float, default 1e-8
     weight_decay : float, default 1e-2
     amsgrad : bool, default False
     maximize : bool, default False
+    foreach, fused : optional
+        Read for PyTorch's sake; steps are always fused.
 
     Notes
     -----
@@ -104,7 +119,172 @@ class AdamW(Adam):
     tensor([0.8500], requires_grad=True)
     """
 
-    _decoupled = True
+    def __init__(self, params: Iterable[Any], lr: float | cg.Tensor = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
+                 weight_decay: float = 1e-2, amsgrad: bool = False, *, maximize: bool = False, foreach: bool | None = None,
+                 fused: bool | None = None) -> None:
+        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize, decoupled_weight_decay=True)
 
-    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=1e-2, amsgrad=False, *, maximize=False):
-        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize)
+
+class NAdam(_Moments):
+    """Adam with Nesterov's momentum.
+
+    Parameters
+    ----------
+    params : iterable of Tensor or dict
+    lr : float or 0-d Tensor, default 2e-3
+    betas : (float, float), default (0.9, 0.999)
+    eps : float, default 1e-8
+    weight_decay : float, default 0
+    momentum_decay : float, default 4e-3
+    decoupled_weight_decay : bool, default False
+        Decay as `AdamW` does.
+    maximize : bool, default False
+    foreach : optional
+        Read for PyTorch's sake.
+
+    Notes
+    -----
+    With the moments m and v of `Adam` and ``mu(t) = beta1 * (1 - 0.96**(t * momentum_decay) / 2)``::
+
+        p = p - lr * ((1 - mu(t)) * g / (1 - mu(1)...mu(t)) + mu(t+1) * m / (1 - mu(1)...mu(t+1))) / (sqrt(v / (1 - beta2**t)) + eps)
+
+    Dozat (2016).
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> w = cg.tensor([1.0], requires_grad=True)
+    >>> opt = cg.optim.NAdam([w], lr=0.1)
+    >>> (3.0 * w).sum().backward()
+    >>> opt.step()
+    >>> round(w.item(), 3)
+    0.894
+    """
+
+    rule = "NAdam"
+    scalars: ClassVar[dict[str, Any]] = {"step": 0, "mu_product": 1.0}
+
+    def __init__(self, params: Iterable[Any], lr: float | cg.Tensor = 2e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
+                 weight_decay: float = 0.0, momentum_decay: float = 4e-3, decoupled_weight_decay: bool = False, *, maximize: bool = False,
+                 foreach: bool | None = None) -> None:
+        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "momentum_decay": momentum_decay,
+                                  "decoupled_weight_decay": decoupled_weight_decay, "maximize": maximize})
+
+    def check_options(self, group: dict[str, Any]) -> None:
+        super().check_options(group)
+        self._not_negative(group, "momentum_decay")
+
+    def plan(self, group, first, step, mu_product):
+        lr, step = float(group["lr"]), step + 1
+        beta1, beta2 = group["betas"]
+        mu, mu_next = (beta1 * (1 - 0.5 * 0.96 ** (t * group["momentum_decay"])) for t in (step, step + 1))
+        mu_product *= mu
+        return (step, mu_product), (*decoupled(group), *self.means(group), lr * (1 - mu) / (1 - mu_product),
+                                    lr * mu_next / (1 - mu_product * mu_next), 1 - beta2 ** step, group["eps"])
+
+
+class RAdam(_Moments):
+    """Adam that starts with plain momentum, until the variance of its second moment is known well enough.
+
+    Parameters
+    ----------
+    params : iterable of Tensor or dict
+    lr : float or 0-d Tensor, default 1e-3
+    betas : (float, float), default (0.9, 0.999)
+    eps : float, default 1e-8
+    weight_decay : float, default 0
+    decoupled_weight_decay : bool, default False
+        Decay as `AdamW` does.
+    maximize : bool, default False
+    foreach : optional
+        Read for PyTorch's sake.
+
+    Notes
+    -----
+    With the moments m and v of `Adam`, ``rho = 2 / (1 - beta2) - 1`` and ``r = rho - 2 t beta2**t / (1 - beta2**t)``::
+
+        p = p - lr * m / (1 - beta1**t) * (sqrt((r - 4) (r - 2) rho / ((rho - 4) (rho - 2) r) * (1 - beta2**t)) / (sqrt(v) + eps) if r > 5 else 1)
+
+    Liu et al., arXiv:1908.03265.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> w = cg.tensor([1.0], requires_grad=True)
+    >>> opt = cg.optim.RAdam([w], lr=0.1)
+    >>> (3.0 * w).sum().backward()
+    >>> opt.step()
+    >>> w
+    tensor([0.7000], requires_grad=True)
+    """
+
+    rule = "RAdam"
+
+    def __init__(self, params: Iterable[Any], lr: float | cg.Tensor = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
+                 weight_decay: float = 0.0, decoupled_weight_decay: bool = False, *, maximize: bool = False,
+                 foreach: bool | None = None) -> None:
+        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
+                                  "decoupled_weight_decay": decoupled_weight_decay, "maximize": maximize})
+
+    def plan(self, group, first, step):
+        step += 1
+        beta1, beta2 = group["betas"]
+        correction = 1 - beta2 ** step
+        longest = 2 / (1 - beta2) - 1
+        length = longest - 2 * step * beta2 ** step / correction
+        numerator = 0.0
+        if length > 5:
+            numerator = math.sqrt(correction * (length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length))
+        return (step,), (*decoupled(group), *self.means(group), 1 - beta1 ** step, float(group["lr"]),
+                         numerator, group["eps"])
+
+
+class Adamax(_Moments):
+    """Adam with the largest gradient, which fades, in place of the root of the second moment.
+
+    Parameters
+    ----------
+    params : iterable of Tensor or dict
+    lr : float or 0-d Tensor, default 2e-3
+    betas : (float, float), default (0.9, 0.999)
+    eps : float, default 1e-8
+        Added to the absolute gradient.
+    weight_decay : float, default 0
+    foreach : optional
+        Read for PyTorch's sake.
+    maximize : bool, default False
+
+    Notes
+    -----
+    At step t, with gradient g::
+
+        m = beta1 * m + (1 - beta1) * g
+        u = max(beta2 * u, abs(g) + eps)
+        p = p - lr / (1 - beta1**t) * m / u
+
+    Kingma and Ba, arXiv:1412.6980.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> w = cg.tensor([1.0], requires_grad=True)
+    >>> opt = cg.optim.Adamax([w], lr=0.1)
+    >>> (3.0 * w).sum().backward()
+    >>> opt.step()
+    >>> w
+    tensor([0.9000], requires_grad=True)
+    """
+
+    rule = "Adamax"
+
+    def __init__(self, params: Iterable[Any], lr: float | cg.Tensor = 2e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
+                 weight_decay: float = 0.0, foreach: bool | None = None, *, maximize: bool = False) -> None:
+        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "maximize": maximize})
+
+    def tensors(self, group):
+        return {"exp_avg": 0.0, "exp_inf": 0.0}
+
+    def plan(self, group, first, step):
+        step += 1
+        beta1, beta2 = group["betas"]
+        return (step,), (*shared(group), 1 - beta1, beta2, float(group["lr"]) / (1 - beta1 ** step), group["eps"])

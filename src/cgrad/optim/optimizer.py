@@ -1,11 +1,18 @@
-"""Optimizer: parameter groups, their options, and the state that is saved."""
+"""Optimizer: parameter groups, their options, and the state that is saved.  FusedOptimizer: all parameters in one kernel."""
 from __future__ import annotations
 
+import warnings
 from collections import defaultdict
+from collections.abc import Callable, Iterable
 from copy import deepcopy
+from functools import partial
+from itertools import pairwise
+from typing import Any, ClassVar
 
 import cgrad as cg
+from cgrad.core.forward.optim import forget, fused_step, spend
 from cgrad.core.tensor import Tensor
+from cgrad.nn.hooks import HookTable, RemovableHandle
 
 __all__ = ["Optimizer"]
 
@@ -29,6 +36,12 @@ class Optimizer:
     state : dict
         What is remembered for each parameter.
 
+    Notes
+    -----
+    A step warns, once for each optimizer, if backward has added to gradients that an earlier step had used, which is what happens
+    when `zero_grad` was forgotten. Several calls of ``backward`` before one step, gradients that are written by hand, and a second step
+    on the same gradients are taken as meant.
+
     Examples
     --------
     >>> import cgrad as cg
@@ -46,14 +59,20 @@ class Optimizer:
     [0.75, -0.75]
     """
 
-    def __init__(self, params, defaults):
+    scalars: ClassVar[dict[str, Any]] = {"step": 0}     # the parts of a parameter's state that are numbers, and what they start from
+
+    def __init__(self, params: Iterable[Any], defaults: dict[str, Any]) -> None:
         if isinstance(params, Tensor):
             raise TypeError(f"{type(self).__name__}: params must be an iterable of tensors or dicts, got one Tensor; put it into a list")
         if isinstance(params, dict):
             raise TypeError(f"{type(self).__name__}: params must be an iterable of tensors or dicts, got one dict; put it into a list")
         self.defaults = dict(defaults)
         self.state = defaultdict(dict)
-        self.param_groups = []
+        self.param_groups: list[dict[str, Any]] = []
+        self._pre_hooks = HookTable()
+        self._post_hooks = HookTable()
+        self._stepped = False
+        self._warned = False
         groups = list(params)
         if not groups:
             raise ValueError(f"{type(self).__name__}: got an empty parameter list; was a generator used up already?")
@@ -62,7 +81,7 @@ class Optimizer:
         for group in groups:
             self.add_param_group(group)
 
-    def add_param_group(self, group):
+    def add_param_group(self, group: dict[str, Any]) -> None:
         """Add parameters, with options of their own if wanted.
 
         Parameters
@@ -75,7 +94,7 @@ class Optimizer:
         TypeError
             If a parameter is not a Tensor.
         ValueError
-            If one is no leaf, is not floating point, or appears twice; nothing is added then.
+            If one is no leaf, is not floating point, appears twice or shares memory with another; nothing is added then.
 
         Examples
         --------
@@ -106,50 +125,110 @@ class Optimizer:
             if id(p) in known:
                 raise ValueError(f"{name}: parameter {i} of shape {tuple(p.shape)} appears twice")
             known.add(id(p))
+        self._check_memory(params)
         group = {**self.defaults, **group, "params": params}
         self.check_options(group)
         self.param_groups.append(group)
 
-    def check_options(self, group):
+    def _check_memory(self, params):
+        """Two tensors in one place would be changed twice by each step."""
+        blocks = sorted((p.data_ptr(), p.data_ptr() + p.nbytes, tuple(p.shape)) for group in [*self.param_groups, {"params": params}]
+                        for p in group["params"] if p.size and p.is_contiguous())
+        for (_, end, shape), (start, _, other) in pairwise(blocks):
+            if start < end:
+                raise ValueError(f"{type(self).__name__}: two parameters, of shapes {shape} and {other}, share memory; give one of them")
+
+    def check_options(self, group: dict[str, Any]) -> None:
         """Raise ValueError if an option of a group makes no sense; subclasses write it."""
 
-    def _require(self, group, what, condition):
+    def _not_negative(self, group, *options):
+        """Helper of `check_options`."""
+        for option in options:
+            self._require(group, option, group[option] >= 0)
+
+    def _require(self, group, option, condition):
         """Helper of `check_options`."""
         if not condition:
-            raise ValueError(f"{type(self).__name__}: invalid {what}: {group[what]!r}")
+            raise ValueError(f"{type(self).__name__}: invalid {option}: {group[option]!r}")
 
-    def zero_grad(self, set_to_none=True):
+    def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget all gradients, or with ``set_to_none=False`` fill them with zeros."""
         for group in self.param_groups:
+            if set_to_none:
+                forget(group["params"])
+                continue
             for p in group["params"]:
                 if p.grad is not None:
-                    if set_to_none:
-                        p.grad = None
-                    else:
-                        p.grad = p.grad.detach().zero_()
+                    p.grad = p.grad.detach().zero_()
 
-    def step(self, closure=None):
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Change all parameters that have a gradient.
 
         Parameters
         ----------
         closure : callable, optional
             Computes the loss and its gradients once more; what it returns is returned.
+
+        Warns
+        -----
+        UserWarning
+            Once, if backward has added to gradients that an earlier step had used.
         """
+        if self._pre_hooks:
+            for hook in [*self._pre_hooks.values()]:
+                given = hook(self, (closure,), {})
+                if given is not None:
+                    (closure,) = given[0]
         loss = None
         if closure is not None:
             with cg.enable_grad():
                 loss = closure()
+        for group in self.param_groups:
+            if spend(group["params"]) and not self._warned:
+                self._warned = True
+                warnings.warn(f"{type(self).__name__}.step: these gradients still hold those of an earlier step, for backward() adds to .grad; "
+                              "call zero_grad() after each step (this is said once)", stacklevel=2)
+        self._update()
+        self._stepped = True
+        if self._post_hooks:
+            for hook in [*self._post_hooks.values()]:
+                hook(self, (closure,), {})
+        return loss
+
+    def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call ``hook(optimizer, args, kwargs)`` before each step; it may return the arguments anew, ``((closure,), {})``.
+
+        Examples
+        --------
+        >>> import cgrad as cg
+        >>> opt, calls = cg.optim.SGD([cg.zeros(2, requires_grad=True)]), []
+        >>> with opt.register_step_pre_hook(lambda *_: calls.append("before")), opt.register_step_post_hook(lambda *_: calls.append("after")):
+        ...     opt.step()
+        >>> calls
+        ['before', 'after']
+        """
+        return self._register(self._pre_hooks, hook)
+
+    def register_step_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call ``hook(optimizer, args, kwargs)`` after each step."""
+        return self._register(self._post_hooks, hook)
+
+    @staticmethod
+    def _register(table, hook):
+        handle = RemovableHandle(table)
+        table[handle.id] = hook
+        return handle
+
+    def _update(self):
         with cg.no_grad():
             for group in self.param_groups:
                 self.update(group)
-        return loss
 
-    def update(self, group):
+    def update(self, group: dict[str, Any]) -> None:
         """Change the parameters of one group; runs with recording off."""
         raise NotImplementedError(f"{type(self).__name__}: an optimizer needs an update method; write def update(self, group)")
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, Any]:
         """State and options with parameters numbered in order: ``{"state": {0: {...}}, "param_groups": [...]}``.
 
         Examples
@@ -167,7 +246,7 @@ class Optimizer:
         state = {number[id(p)]: dict(entry) for p, entry in self.state.items() if id(p) in number}
         return {"state": state, "param_groups": groups}
 
-    def load_state_dict(self, state_dict):
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take over options and state; parameters are matched by their order.
 
         Tensors are copied and converted to the dtype of their parameter (float32 for parameters of float16 and bfloat16).
@@ -190,7 +269,7 @@ class Optimizer:
         state = defaultdict(dict)
         for number, p in zip(numbers, params):
             if number in saved_state:
-                state[p] = {key: _restored(name, key, value, p) for key, value in saved_state[number].items()}
+                state[p] = {key: self._restored(key, value, p) for key, value in saved_state[number].items()}
         groups = []
         for group, old in zip(saved_groups, self.param_groups):
             new = {**old, **deepcopy({k: v for k, v in group.items() if k != "params"}), "params": old["params"]}
@@ -200,7 +279,18 @@ class Optimizer:
             old.update(new)
         self.state = state
 
-    def __repr__(self):
+    def _restored(self, key, value, p):
+        """A part of a saved state, fit for the parameter it belongs to."""
+        if key in self.scalars:
+            number = value.item() if isinstance(value, Tensor) else value
+            return int(number) if key == "step" else float(number)
+        if not isinstance(value, Tensor):
+            return deepcopy(value)
+        if value.shape != p.shape:
+            raise ValueError(f"{type(self).__name__}.load_state_dict: {key} has shape {tuple(value.shape)}, its parameter {tuple(p.shape)}")
+        return value.detach().contiguous().astype(computing(p).dtype)
+
+    def __repr__(self) -> str:
         lines = [f"{type(self).__name__} ("]
         for i, group in enumerate(self.param_groups):
             lines.append(f"Parameter Group {i}")
@@ -208,16 +298,41 @@ class Optimizer:
         return "\n".join(lines) + "\n)"
 
 
+class FusedOptimizer(Optimizer):
+    """An optimizer whose step is one pass of a compiled rule over all parameters (kernels/optim.pyx).
+
+    A subclass names the rule and writes `tensors` and `plan`.
+    """
+
+    rule: ClassVar[str]
+
+    def tensors(self, group):
+        """What the rule remembers, in its order, with the value it starts from; a value of None: this group does without."""
+        raise NotImplementedError
+
+    def plan(self, group, first, *scalars):
+        """The scalars of a state after the step (`first`: one that begins), and the coefficients of the step."""
+        raise NotImplementedError
+
+    def _update(self):                   # nothing in it is recorded
+        for group in self.param_groups:
+            self.update(group)
+
+    def update(self, group: dict[str, Any]) -> None:
+        fused_step(self.rule, group["params"], self.state, self.tensors(group), self.scalars, partial(self.plan, group))
+
+
+def shared(group):
+    """The coefficients that all rules begin with: the sign of the gradient and the weight decay that is added to it."""
+    return -1.0 if group["maximize"] else 1.0, group["weight_decay"]
+
+
+def decoupled(group):
+    """The same with the factor on the parameter; the decay is in one of them."""
+    sign, decay = shared(group)
+    return (sign, 0.0, 1.0 - float(group["lr"]) * decay) if group["decoupled_weight_decay"] else (sign, decay, 1.0)
+
+
 def computing(x):
     """What an update computes with: float32 for float16 and bfloat16, whose steps are too coarse to add up, else the tensor itself."""
     return x if x.dtype.itemsize >= 4 else x.detach().float()
-
-
-def _restored(name, key, value, p):
-    if key == "step":
-        return int(value.item() if isinstance(value, Tensor) else value)
-    if not isinstance(value, Tensor):
-        return deepcopy(value)
-    if value.shape != p.shape:
-        raise ValueError(f"{name}.load_state_dict: {key} has shape {tuple(value.shape)}, its parameter {tuple(p.shape)}")
-    return value.detach().astype(computing(p).dtype)

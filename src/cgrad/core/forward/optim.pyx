@@ -1,66 +1,62 @@
-"""Optimizer steps on lists of tensors, in place and unrecorded.
+"""Optimizer steps on lists of tensors, in place and unrecorded; and what optimizers know of gradients.
 
-Owns the checks and the way around odd layouts; the arithmetic is in kernels/optim.pyx.  Called by optim/sgd.py and optim/adam.py.
+Owns the checks and the way around odd layouts; the arithmetic is in kernels/optim.pyx.  Called by optim/ and nn/utils.py.
 Every argument is checked before the first element is written.  Parameters that are not contiguous go through a copy, and those of
 float16 and bfloat16 through float32, in which their state is kept; gradients are copied if they are not contiguous or have another
 dtype.  Storage versions of parameters and state are raised, so that a backward pass that still needs the old values says so.  Needs
 the GIL, which it lets go while long loops run.
 Next: kernels/optim.pyx.
 """
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from cpython.dict cimport PyDict_GetItem
+from cpython.object cimport PyObject
+
 from cgrad.core.dtype cimport dtype_object
 from cgrad.core.storage cimport note_writer, writer_here, written
 from cgrad.core.tensor cimport (
-    CONTIGUOUS, Tensor, cast_tensor, contiguous_tensor, copy_into, empty_like, same_shape, shape_of, shape_text, writable,
+    CONTIGUOUS, OVERDUE, SPENT, VIEW, Tensor, cast_tensor, contiguous_tensor, copy_into, same_shape, shape_of, shape_text,
+    shape_tuple, writable,
 )
-from cgrad.kernels.optim cimport run_adam, run_sgd
+from cgrad.kernels.optim cimport (
+    ADADELTA, ADAGRAD, ADAM, ADAMAX, ASGD, MOMENTUM, N_STATES, NADAM, RADAM, RMSPROP, RPROP, SGD, Row, run_optimizer,
+)
 from cgrad.kernels.table cimport FLOAT32, computing_dtype
+
+from cgrad.core.forward.fill import full
 
 cdef enum:
     LONG_LOOP = 8192       # elements from which releasing the GIL (about 50 ns) is lost in the loop
 
+# Number, states that must be there, coefficients, what errors call it.
+cdef dict RULES = {
+    "SGD": (SGD, 0, 3, "SGD.step"), "momentum": (MOMENTUM, 1, 6, "SGD.step"), "Adam": (ADAM, 2, 9, "Adam.step"), "NAdam": (NADAM, 2, 10, "NAdam.step"),
+    "RAdam": (RADAM, 2, 10, "RAdam.step"), "Adamax": (ADAMAX, 2, 6, "Adamax.step"), "Adagrad": (ADAGRAD, 1, 4, "Adagrad.step"),
+    "Adadelta": (ADADELTA, 2, 6, "Adadelta.step"), "RMSprop": (RMSPROP, 1, 7, "RMSprop.step"), "Rprop": (RPROP, 2, 6, "Rprop.step"),
+    "ASGD": (ASGD, 1, 5, "ASGD.step"),
+}
 
-cdef int check_state(str op, str what, Tensor p, object state) except -1:
+
+cdef int check_state(str op, Tensor p, object state) except -1:
     cdef Tensor s
     if not isinstance(state, Tensor):
-        raise TypeError(f"{op}: {what} must be a Tensor, got {type(state).__name__}")
+        raise TypeError(f"{op}: the state of a parameter must be a Tensor, got {type(state).__name__}")
     s = state
     if not same_shape(p, s) or s.dtype_id != computing_dtype(p.dtype_id):
-        raise ValueError(f"{op}: {what} must be like its parameter, {dtype_object(computing_dtype(p.dtype_id)).name} of shape "
+        raise ValueError(f"{op}: the state must be like its parameter, {dtype_object(computing_dtype(p.dtype_id)).name} of shape "
                          f"{shape_text(p.rank, shape_of(p))}; got {dtype_object(s.dtype_id).name} of shape "
                          f"{shape_text(s.rank, shape_of(s))}")
     if not s.flags & CONTIGUOUS:
-        raise ValueError(f"{op}: {what} must be contiguous; store x.contiguous()")
+        raise ValueError(f"{op}: the state must be contiguous; store x.contiguous()")
     return writable(s, op)
 
 
-cdef int check_pair(str op, object parameter, object gradient) except -1:
-    cdef Tensor p, g
-    if not isinstance(parameter, Tensor) or not isinstance(gradient, Tensor):
-        raise TypeError(f"{op}: parameters and gradients must be Tensors, got {type(parameter).__name__} and {type(gradient).__name__}")
-    p = parameter
-    g = gradient
+cdef int check_pair(str op, Tensor p, Tensor g) except -1:
     if computing_dtype(p.dtype_id) < FLOAT32:
         raise TypeError(f"{op}: parameters must be floating-point, got {dtype_object(p.dtype_id).name}")
     if not same_shape(p, g):
         raise ValueError(f"{op}: a gradient must have the shape of its parameter; got {shape_text(g.rank, shape_of(g))} "
                          f"and {shape_text(p.rank, shape_of(p))}")
     return writable(p, op)
-
-
-cdef int check_lengths(str op, tuple lists) except -1:
-    lengths = [len(values) for values in lists if values is not None]
-    if len(set(lengths)) > 1:
-        raise ValueError(f"{op}: every list must have an entry for each parameter; got lengths {lengths}")
-    return 0
-
-
-cdef Tensor gradient_for(Tensor p, object gradient):
-    return contiguous_tensor(cast_tensor(<Tensor> gradient, p.dtype_id))
-
-
-cdef Tensor work_on(Tensor p):
-    """The parameter itself, or a copy that is contiguous and of a dtype that kernels compute with."""
-    return contiguous_tensor(cast_tensor(p, computing_dtype(p.dtype_id)))
 
 
 cdef tuple finish(str op, Tensor p, Tensor work, tuple writer):
@@ -76,89 +72,141 @@ cdef tuple finish(str op, Tensor p, Tensor work, tuple writer):
     return writer
 
 
-def sgd_step(list params not None, list grads not None, list buffers, double lr, double momentum, double dampening,
-             bint nesterov, double weight_decay, bint maximize):
-    """One step of gradient descent; a gradient of None skips its parameter.
+def fused_step(str name, params, state not None, dict start not None, dict scalars not None, plan):
+    """One step of a rule for all parameters that have a gradient, in one pass; nothing is changed before all is checked.
 
-    `buffers` (None without momentum) holds a momentum tensor for each parameter, or None where there is none yet: that entry is
-    set to a new tensor, which starts as the gradient.
+    `state` holds a dict for each parameter: tensors (float32 for parameters of 16 bits) by the names in `start`, which gives the value
+    that they start from, or None where the rule does without; and numbers by the names in `scalars`, which gives their start likewise.
+    ``plan(first, *numbers)`` returns the numbers after the step and the coefficients: the sign of the gradient, the weight decay that
+    is added to it, then the rule's own (kernels/optim.pxd). `first`: a tensor starts with this step.
     """
-    cdef Py_ssize_t i
-    cdef Tensor p, g, buffer
-    cdef tuple writer = None
-    cdef char* momentum_data
+    cdef int rule, needed, n_coefficients
+    cdef Py_ssize_t i, j, n, total = 0, n_states = len(start)
+    cdef Tensor p, g, s
+    cdef Row* rows
     cdef bint first
-    check_lengths("sgd_step", (params, grads, buffers))
-    if momentum != 0 and buffers is None:
-        raise ValueError("sgd_step: momentum needs a list of buffers")
-    for i in range(len(params)):
-        if grads[i] is not None:
-            check_pair("sgd_step", params[i], grads[i])
-            if momentum != 0 and buffers[i] is not None:
-                check_state("sgd_step", "a momentum buffer", params[i], buffers[i])
-    for i in range(len(params)):
-        if grads[i] is None:
-            continue
-        p = work_on(params[i])
-        g = gradient_for(p, grads[i])
-        momentum_data = NULL
-        first = False
-        if momentum != 0:
-            first = buffers[i] is None
-            if first:
-                buffers[i] = empty_like(p, p.dtype_id)
-            buffer = buffers[i]
-            momentum_data = buffer.data
-            written(buffer.storage, "sgd_step")
-        if p.count < LONG_LOOP:
-            run_sgd(p.dtype_id, p.count, p.data, g.data, momentum_data, first, lr, momentum, dampening, nesterov, weight_decay, maximize)
-        else:
-            with nogil:
-                run_sgd(p.dtype_id, p.count, p.data, g.data, momentum_data, first, lr, momentum, dampening, nesterov, weight_decay, maximize)
-        writer = finish("sgd_step", params[i], p, writer)
-
-
-def adam_step(list params not None, list grads not None, list exp_avgs not None, list exp_avg_sqs not None, list max_exp_avg_sqs,
-              list steps not None, double lr, double beta1, double beta2, double eps, double weight_decay, bint maximize, bint decoupled):
-    """One step of Adam (AdamW if `decoupled`); a gradient of None skips its parameter.
-
-    `steps` are the numbers of this step, 1 for the first.  `max_exp_avg_sqs` is None without amsgrad.
-    """
-    cdef Py_ssize_t i
-    cdef Tensor p, g, m, v, largest
+    cdef dict entry, plans = {}
+    cdef list owners = [], works = [], grads = [], entries = [], helds = [], planned = [], held, then
+    cdef str op
     cdef tuple writer = None
-    cdef char* largest_data
-    cdef double step
-    check_lengths("adam_step", (params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, steps))
-    for i in range(len(params)):
-        if grads[i] is not None:
-            check_pair("adam_step", params[i], grads[i])
-            check_state("adam_step", "exp_avg", params[i], exp_avgs[i])
-            check_state("adam_step", "exp_avg_sq", params[i], exp_avg_sqs[i])
-            if max_exp_avg_sqs is not None:
-                check_state("adam_step", "max_exp_avg_sq", params[i], max_exp_avg_sqs[i])
-            if not steps[i] >= 1:
-                raise ValueError(f"adam_step: steps count from 1, got {steps[i]}")
-    for i in range(len(params)):
-        if grads[i] is None:
+    cdef tuple names = tuple(start), values = tuple(start.values()), counted = tuple(scalars), begun = tuple(scalars.values()), key, made, numbers
+    cdef bint keeps = bool(names) or bool(scalars)
+    cdef PyObject* found
+    rule, needed, n_coefficients, op = <tuple> RULES[name]
+    if not needed <= n_states <= N_STATES or not isinstance(state, dict):
+        raise ValueError(f"{op}: wrong states {start}")
+    for parameter in params:
+        p = parameter
+        if p.gradient is None:
             continue
-        p = work_on(params[i])
-        g = gradient_for(p, grads[i])
-        m = exp_avgs[i]
-        v = exp_avg_sqs[i]
-        written(m.storage, "adam_step")
-        written(v.storage, "adam_step")
-        largest_data = NULL
-        if max_exp_avg_sqs is not None:
-            largest = max_exp_avg_sqs[i]
-            largest_data = largest.data
-            written(largest.storage, "adam_step")
-        step = steps[i]
-        if p.count < LONG_LOOP:
-            run_adam(p.dtype_id, p.count, p.data, g.data, m.data, v.data, largest_data, step, lr, beta1, beta2, eps, weight_decay,
-                     decoupled, maximize)
-        else:
-            with nogil:
-                run_adam(p.dtype_id, p.count, p.data, g.data, m.data, v.data, largest_data, step, lr, beta1, beta2, eps, weight_decay,
-                         decoupled, maximize)
-        writer = finish("adam_step", params[i], p, writer)
+        g = p.gradient
+        check_pair(op, p, g)
+        owners.append(p)
+        grads.append(g)
+        if not keeps:
+            continue
+        found = PyDict_GetItem(state, p)
+        entry = {} if found == NULL else <dict?> <object> found
+        first = False
+        held = []
+        for j in range(n_states):
+            value = None
+            if values[j] is not None:
+                value = entry.get(names[j])
+                if value is None:
+                    first = True
+                    value = full(op, shape_tuple(p.rank, shape_of(p)), values[j], dtype_object(computing_dtype(p.dtype_id)))
+                else:
+                    check_state(op, p, value)
+            held.append(value)
+        then = [first]
+        for j in range(len(counted)):
+            then.append(entry.get(counted[j], begun[j]))
+        key = tuple(then)
+        made = plans.get(key)
+        if made is None:                    # most parameters have taken the same number of steps
+            plans[key] = made = plan(*key)
+        entries.append(entry)
+        helds.append(held)
+        planned.append(made)
+    n = len(owners)
+    if n == 0:
+        return
+    if not keeps:
+        plans[()] = made = plan(True)
+    for made in plans.values():
+        if len(<tuple> made[1]) != n_coefficients:
+            raise ValueError(f"{op}: expected {n_coefficients} coefficients, got {len(<tuple> made[1])}")
+    memory = PyBytes_FromStringAndSize(NULL, n * sizeof(Row))
+    rows = <Row*> PyBytes_AS_STRING(memory)
+    for i in range(n):
+        p = owners[i]
+        p = contiguous_tensor(cast_tensor(p, computing_dtype(p.dtype_id)))
+        g = contiguous_tensor(cast_tensor(<Tensor> grads[i], p.dtype_id))
+        works.append(p)
+        grads[i] = g                        # a copy must live
+        rows[i].dtype, rows[i].start, rows[i].n = p.dtype_id, total, p.count
+        rows[i].p, rows[i].g = p.data, g.data
+        total += p.count
+        for j in range(N_STATES):
+            rows[i].states[j] = NULL
+        if keeps:
+            held = helds[i]
+            for j in range(n_states):
+                if held[j] is not None:
+                    s = held[j]
+                    rows[i].states[j] = s.data
+                    written(s.storage, op)
+            made = planned[i]
+        numbers = made[1]
+        for j in range(n_coefficients):
+            rows[i].c[j] = numbers[j]
+    if total < LONG_LOOP:
+        run_optimizer(rule, rows, n)
+    else:
+        with nogil:
+            run_optimizer(rule, rows, n)
+    for i in range(n):
+        p = owners[i]
+        writer = finish(op, p, <Tensor> works[i], writer)
+        if not keeps:
+            continue
+        held = helds[i]
+        entry = entries[i]
+        for j in range(n_states):
+            if held[j] is not None:
+                entry[names[j]] = held[j]
+        numbers = (<tuple> planned[i])[0]
+        for j in range(len(counted)):
+            entry[counted[j]] = numbers[j]
+        state[p] = entry
+
+
+# ---- gradients ---------------------------------------------------------------------------------------------------------------------
+
+def forget(params):
+    """Set all gradients to None."""
+    cdef Tensor p
+    for parameter in params:
+        p = parameter
+        p.gradient = None
+
+
+def spend(params):
+    """Mark the gradients as used by a step; whether backward had added to one that an earlier step had used.
+
+    Backward looks for the mark when it adds to a gradient that is there already (`note_addition` in leaves.pyx). So long as nobody else
+    writes to it, `view_history` follows its version: a gradient that was zeroed or set by hand is a new one.
+    """
+    cdef Tensor p, g
+    cdef bint overdue = False
+    for parameter in params:
+        p = parameter
+        if p.gradient is not None:
+            g = p.gradient
+            if g.flags & VIEW:
+                continue
+            overdue |= g.flags & OVERDUE and g.storage.version == g.view_history
+            g.flags = (g.flags | SPENT) & ~<unsigned int> OVERDUE
+            g.view_history = g.storage.version
+    return overdue
