@@ -17,8 +17,8 @@ import pytest
 import cgrad as cg
 
 ROOT = Path(__file__).resolve().parents[1]
-MODULES = ["autograd", "func", "nn", "nn.functional", "nn.init", "nn.utils", "nn.utils.parametrize", "nn.utils.parametrizations", "nn.utils.rnn", "optim", "data",
-           "memory", "random", "linalg", "fft"]
+MODULES = ["autograd", "func", "nn", "nn.functional", "nn.init", "nn.utils", "nn.utils.parametrize", "nn.utils.parametrizations", "nn.utils.rnn", "optim",
+           "optim.lr_scheduler", "optim.swa_utils", "data", "memory", "random", "linalg", "fft"]
 
 
 def public(owner):

@@ -8,7 +8,6 @@ import pytest
 
 import cgrad as cg
 from cgrad import nn, optim
-from cgrad.optim import lr_scheduler as schedules
 
 P = np.array([1.0, -2.0, 0.5])
 GRADS = [np.array([0.5, -1.0, 1e-9]), np.array([-0.25, 3.0, 0.0]), np.array([0.125, -0.5, 2.0]), np.array([0.0, 0.1, -1.0])]
@@ -367,77 +366,6 @@ def test_an_optimizer_needs_an_update():
     assert "Parameter Group 0" in repr(optim.SGD([leaf(P)])) and "momentum: 0.0" in repr(optim.SGD([leaf(P)]))
 
 
-# ------------------------------------------------------------------ schedules
-def rates(make, n, lr=0.8):
-    opt = optim.SGD([leaf([1.0])], lr=lr)
-    schedule = make(opt)
-    out = []
-    for _ in range(n):
-        out.append(opt.param_groups[0]["lr"])
-        opt.step()
-        schedule.step()
-    return out
-
-
-SCHEDULES = [
-    (lambda o: schedules.StepLR(o, 2, gamma=0.5), lambda t: 0.8 * 0.5 ** (t // 2)),
-    (lambda o: schedules.MultiStepLR(o, [4, 1, 4], gamma=0.1), lambda t: 0.8 * 0.1 ** ((t >= 1) + 2 * (t >= 4))),
-    (lambda o: schedules.ExponentialLR(o, 0.9), lambda t: 0.8 * 0.9**t),
-    (lambda o: schedules.LinearLR(o, 0.25, 0.5, total_iters=4), lambda t: 0.8 * (0.25 + 0.25 * min(t, 4) / 4)),
-    (lambda o: schedules.CosineAnnealingLR(o, T_max=4, eta_min=0.1), lambda t: 0.1 + 0.7 * (1 + math.cos(math.pi * t / 4)) / 2),
-    (lambda o: schedules.LambdaLR(o, lambda t: 1 / (1 + t)), lambda t: 0.8 / (1 + t)),
-]
-
-
-@pytest.mark.parametrize(("make", "formula"), SCHEDULES, ids=lambda v: "")
-def test_schedules_follow_their_formula(make, formula):
-    np.testing.assert_allclose(rates(make, 13), [formula(t) for t in range(13)], rtol=1e-9)
-
-
-@pytest.mark.parametrize(("make", "formula"), SCHEDULES, ids=lambda v: "")
-def test_schedules_go_on_from_their_state(make, formula):
-    opt = optim.SGD([leaf([1.0])], lr=0.8)
-    schedule = make(opt)
-    for _ in range(3):
-        schedule.step()
-    other = optim.SGD([leaf([1.0])], lr=0.8)
-    again = make(other)
-    other.load_state_dict(opt.state_dict())
-    again.load_state_dict(copy.deepcopy(schedule.state_dict()))
-    assert again.last_epoch == 3 and again.get_last_lr() == schedule.get_last_lr()
-    for t in range(3, 8):
-        assert other.param_groups[0]["lr"] == pytest.approx(formula(t))
-        again.step()
-
-
-def test_schedules_can_be_combined():
-    opt = optim.SGD([leaf([1.0])], lr=1.0)
-    both = [schedules.ExponentialLR(opt, 0.5), schedules.StepLR(opt, 2, gamma=0.1)]
-    for _ in range(2):
-        for schedule in both:
-            schedule.step()
-    assert opt.param_groups[0]["lr"] == pytest.approx(0.025)
-
-
-def test_each_group_has_its_function():
-    opt = optim.SGD([{"params": leaf([1.0])}, {"params": leaf([1.0]), "lr": 2.0}], lr=1.0)
-    schedules.LambdaLR(opt, [lambda t: 0.5, lambda t: 0.1])
-    assert [g["lr"] for g in opt.param_groups] == [0.5, pytest.approx(0.2)]
-    with pytest.raises(ValueError, match="2"):
-        schedules.LambdaLR(opt, [lambda t: 1.0])
-
-
-@pytest.mark.parametrize(("make", "error"), [
-    (lambda o: schedules.StepLR(o, 0), ValueError), (lambda o: schedules.CosineAnnealingLR(o, 0), ValueError),
-    (lambda o: schedules.LinearLR(o, 0.0), ValueError), (lambda o: schedules.LinearLR(o, total_iters=0), ValueError),
-    (lambda o: schedules.StepLR(3, 1), TypeError), (lambda o: schedules.LRScheduler(o), NotImplementedError),
-    (lambda o: schedules.StepLR(o, 1, last_epoch=3), KeyError),
-])
-def test_bad_schedules_are_refused(make, error):
-    with pytest.raises(error):
-        make(optim.SGD([leaf([1.0])]))
-
-
 # ------------------------------------------------------------------ all together
 @pytest.mark.parametrize("make", [lambda p: optim.SGD(p, lr=0.1, momentum=0.9), lambda p: optim.Adam(p, lr=0.05), lambda p: optim.AdamW(p, lr=0.05),
                                   lambda p: optim.RMSprop(p, lr=0.02)])
@@ -454,3 +382,211 @@ def test_a_small_network_learns(make):
         nn.utils.clip_grad_norm_(net.parameters(), 5.0)
         opt.step()
     assert float((net(x).argmax(1) == y).float().mean()) > 0.95
+
+
+# ------------------------------------------------------------------ L-BFGS and Muon
+def rosenbrock(x):
+    return (100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2).sum()
+
+
+def minimise(opt, loss, steps=1):
+    calls = []
+
+    def closure():
+        opt.zero_grad()
+        value = loss()
+        value.backward()
+        calls.append(value.item())
+        return value
+
+    first = [opt.step(closure).item() for _ in range(steps)]
+    return first, calls
+
+
+def test_lbfgs_finds_the_minimum_of_rosenbrocks_valley():
+    from scipy import optimize
+
+    start = np.array([-1.2, 1.0, -0.5, 0.8, 1.5])
+    x = leaf(start)
+    opt = optim.LBFGS([x], max_iter=200, max_eval=400, line_search_fn="strong_wolfe", tolerance_grad=1e-9, tolerance_change=1e-14)
+    (first,), calls = minimise(opt, lambda: rosenbrock(x))
+    assert first == pytest.approx(optimize.rosen(start)) and opt.state[x]["func_evals"] == len(calls)
+    want = optimize.minimize(optimize.rosen, start, jac=optimize.rosen_der, method="BFGS", options={"gtol": 1e-9}).x
+    np.testing.assert_allclose(x.detach().numpy(), want, atol=1e-6)
+
+
+def test_lbfgs_on_a_quadratic():
+    """The first step goes lr / (1-norm of the gradient) along the gradient."""
+    a = np.diag([1.0, 4.0, 9.0])
+    x = leaf([1.0, -2.0, 3.0])
+    opt = optim.LBFGS([x], lr=0.5, max_iter=1)
+    g = a @ x.detach().numpy()
+    minimise(opt, lambda: (x @ cg.tensor(a) @ x) / 2)
+    np.testing.assert_allclose(x.detach().numpy(), [1.0, -2.0, 3.0] - g * 0.5 * min(1.0, 1 / abs(g).sum()), rtol=1e-12)
+    opt = optim.LBFGS([x], line_search_fn="strong_wolfe", max_iter=30)
+    minimise(opt, lambda: (x @ cg.tensor(a) @ x) / 2)
+    np.testing.assert_allclose(x.detach().numpy(), 0, atol=1e-5)
+
+
+def test_lbfgs_steps_follow_the_two_loops_written_as_matrices():
+    """Without a line search: H from BFGS updates of a scaled identity, as the textbook writes it."""
+    a = np.array([[3.0, 1.0], [1.0, 2.0]])
+    x = leaf([1.0, -2.0])
+    opt = optim.LBFGS([x], lr=0.3, max_iter=4, tolerance_change=0)
+    minimise(opt, lambda: (x @ cg.tensor(a) @ x) / 2)
+    p, pairs = np.array([1.0, -2.0]), []
+    before = d = t = None
+    for k in range(4):
+        g = a @ p
+        if k == 0:
+            d, t = -g, 0.3 * min(1, 1 / abs(g).sum())
+        else:
+            pairs.append((g - before, d * t))
+            h = np.eye(2) * (pairs[-1][0] @ pairs[-1][1]) / (pairs[-1][0] @ pairs[-1][0])
+            for y, s in pairs:
+                v = np.eye(2) - np.outer(y, s) / (y @ s)
+                h = v.T @ h @ v + np.outer(s, s) / (y @ s)
+            d, t = -h @ g, 0.3
+        before, p = g, p + t * d
+    np.testing.assert_allclose(x.detach().numpy(), p, rtol=1e-12)
+
+
+@pytest.mark.parametrize("search", [None, "strong_wolfe"])
+def test_lbfgs_goes_on_exactly_and_forgets_old_pairs(search):
+    def make(values):
+        x, y = leaf(values[:2]), leaf(values[2:])
+        opt = optim.LBFGS([x, y], lr=0.1 if search is None else 1.0, max_iter=3, history_size=2, line_search_fn=search)
+        return x, y, opt, lambda: rosenbrock(cg.concat([x, y]))
+
+    x, y, opt, loss = make(np.array([-1.2, 1.0, 0.5]))
+    minimise(opt, loss, 4)
+    assert len(opt.state[x]["old_dirs"]) == 2
+    state = pickle.loads(pickle.dumps(opt.state_dict()))
+    x2, y2, other, loss2 = make(np.concatenate([x.detach().numpy(), y.detach().numpy()]))
+    other.load_state_dict(state)
+    assert minimise(opt, loss, 3) == minimise(other, loss2, 3)
+    np.testing.assert_array_equal(x.detach().numpy(), x2.detach().numpy())
+    np.testing.assert_array_equal(y.detach().numpy(), y2.detach().numpy())
+    state["state"][0]["d"] = cg.zeros(4)
+    with pytest.raises(ValueError, match="vector of 3 elements"):
+        other.load_state_dict(state)
+
+
+def test_lbfgs_ends_where_the_loss_is_flat_infinite_or_not_a_number():
+    x = leaf([0.0, 0.0])
+    _, calls = minimise(optim.LBFGS([x]), lambda: (x * x).sum())
+    assert len(calls) == 1
+    x = leaf([0.5])
+    _, calls = minimise(optim.LBFGS([x], line_search_fn="strong_wolfe", max_iter=50), lambda: (1 / x - cg.log(x) * 2 + x * x).sum())    # a wall at 0
+    assert x.item() == pytest.approx(cg.tensor(x.item()).item()) and abs(-1 / x.item() ** 2 - 2 / x.item() + 2 * x.item()) < 1e-6
+    x = leaf([1.0])
+    for search in (None, "strong_wolfe"):
+        _, calls = minimise(optim.LBFGS([x], line_search_fn=search), lambda: (x * np.nan).sum())
+        assert len(calls) < 30
+
+
+def test_lbfgs_is_refused_where_it_cannot_work():
+    p = leaf(P)
+    opt = optim.LBFGS([p])
+    with pytest.raises(TypeError, match="closure"):
+        opt.step()
+    with pytest.raises(ValueError, match="one parameter group"):
+        opt.add_param_group({"params": leaf([1.0])})
+    with pytest.raises(ValueError, match="line_search_fn"):
+        optim.LBFGS([p], line_search_fn="armijo")
+
+
+def newton_schulz(x, steps=5, coefficients=(3.4445, -4.775, 2.0315)):
+    """On singular values: each is mapped by the odd polynomial a s + b s^3 + c s^5."""
+    u, s, vt = np.linalg.svd(x, full_matrices=False)
+    s = s / np.linalg.norm(x)
+    a, b, c = coefficients
+    for _ in range(steps):
+        s = a * s + b * s**3 + c * s**5
+    return u @ np.diag(s) @ vt
+
+
+@pytest.mark.parametrize("shape", [(3, 5), (5, 3), (4, 4)])
+@pytest.mark.parametrize(("nesterov", "adjust"), [(True, None), (False, "match_rms_adamw")])
+def test_muon(shape, nesterov, adjust):
+    rng = np.random.default_rng(0)
+    w = rng.standard_normal(shape)
+    p, b = leaf(w), np.zeros(shape)
+    opt = optim.Muon([p], lr=0.02, momentum=0.9, nesterov=nesterov, adjust_lr_fn=adjust)
+    for _ in range(3):
+        g = rng.standard_normal(shape)
+        p.grad = cg.tensor(g)
+        opt.step()
+        b = b + 0.1 * (g - b)
+        rate = 0.02 * (math.sqrt(max(1, shape[0] / shape[1])) if adjust is None else 0.2 * math.sqrt(max(shape)))
+        w = w * (1 - 0.02 * 0.1) - rate * newton_schulz(g + 0.9 * (b - g) if nesterov else b)
+    np.testing.assert_allclose(p.detach().numpy(), w, rtol=1e-9)
+    state = pickle.loads(pickle.dumps(opt.state_dict()))
+    q = leaf(p.detach().numpy())
+    other = optim.Muon([q])
+    other.load_state_dict(state)
+    p.grad = q.grad = cg.tensor(g)
+    opt.step()
+    other.step()
+    np.testing.assert_array_equal(p.detach().numpy(), q.detach().numpy())
+
+
+def test_muon_takes_matrices_only_and_zeros():
+    with pytest.raises(ValueError, match=r"matrices, got one of shape \(3,\)"):
+        optim.Muon([leaf(P)])
+    p = leaf(np.ones((2, 3)))
+    p.grad = cg.zeros((2, 3), dtype=cg.float64)
+    optim.Muon([p], lr=0.1, weight_decay=0.0).step()
+    assert p.tolist() == [[1.0] * 3] * 2
+
+
+# ------------------------------------------------------------------ hooks, clipping
+def test_hooks_around_a_step():
+    p = leaf(P)
+    opt, calls = optim.SGD([p], lr=0.1), []
+    before = opt.register_step_pre_hook(lambda o, args, kwargs: calls.append(("before", o is opt, args, kwargs)))
+    opt.register_step_post_hook(lambda o, args, kwargs: calls.append(("after", o is opt, args, kwargs)))
+    p.grad = cg.tensor(GRADS[0])
+    opt.step()
+    before.remove()
+    opt.step()
+    assert calls == [("before", True, (None,), {}), ("after", True, (None,), {}), ("after", True, (None,), {})]
+    opt.register_step_pre_hook(lambda o, args, kwargs: ((lambda: 7.0,), {}))
+    assert opt.step() == 7.0
+    pickle.dumps(optim.SGD([p]).state_dict())
+
+
+@pytest.mark.parametrize("dtype", [cg.float32, cg.float64, cg.float16, cg.bfloat16])
+def test_clipping_of_every_layout(dtype):
+    rng = np.random.default_rng(0)
+    values = [rng.standard_normal(shape) for shape in [(3, 4), (0,), (), (40000,), (7,)]]
+    params = [cg.tensor(v, dtype=dtype, requires_grad=True) for v in values]
+    for p, v in zip(params, values, strict=True):
+        p.grad = cg.tensor(v, dtype=dtype)
+    params[0].grad = cg.tensor(values[0].T.copy(), dtype=dtype).T
+    exact = [p.grad.double().numpy().copy() for p in params]
+    norm = math.sqrt(sum((v * v).sum() for v in exact))
+    tolerance = {cg.float16: 2e-3, cg.bfloat16: 2e-2}.get(dtype, 1e-6)
+    assert nn.utils.clip_grad_norm_(params, 2.0).item() == pytest.approx(norm, rel=1e-6)
+    for p, v in zip(params, exact, strict=True):
+        np.testing.assert_allclose(p.grad.double().numpy(), v * 2.0 / norm, rtol=tolerance, atol=1e-6)
+    scaled = [p.grad.double().numpy().copy() for p in params]
+    nn.utils.clip_grad_value_(params, 0.0078125)
+    for p, v in zip(params, scaled, strict=True):
+        np.testing.assert_array_equal(p.grad.double().numpy(), np.clip(v, -0.0078125, 0.0078125))
+
+
+def test_clipping_large_and_missing_numbers():
+    p = cg.tensor([0.0, 0.0], dtype=cg.float16, requires_grad=True)
+    p.grad = cg.tensor([60000.0, 60000.0], dtype=cg.float16)
+    assert nn.utils.clip_grad_norm_([p], 1.0).item() == pytest.approx(60000 * math.sqrt(2), rel=1e-3)
+    np.testing.assert_allclose(p.grad.float().numpy(), math.sqrt(0.5), rtol=1e-3)
+    q = leaf([0.0, 0.0])
+    q.grad = cg.tensor([np.nan, 3.0], dtype=cg.float64)
+    nn.utils.clip_grad_value_([q], 1.0)
+    assert np.isnan(q.grad[0].item()) and q.grad[1].item() == 1.0
+    frozen = np.ones(2)
+    frozen.flags.writeable = False
+    q.grad = cg.from_numpy(frozen)
+    with pytest.raises(ValueError, match="read-only"):
+        nn.utils.clip_grad_value_([q], 0.5)

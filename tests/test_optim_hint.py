@@ -60,6 +60,12 @@ def test_optimizers_of_ones_own_tell_it_too(p):
     assert len(hints(lambda: (loss(p).backward(), opt.step()))) == 1
 
 
+@pytest.mark.parametrize("clip", [lambda p: nn.utils.clip_grad_norm_(p, 0.1), lambda p: nn.utils.clip_grad_value_(p, 0.1)])
+def test_clipping_does_not_hide_it(p, clip):
+    opt = optim.SGD([p])
+    assert len(hints(lambda: (loss(p).backward(), clip([p]), opt.step()))) == 1
+
+
 @pytest.mark.parametrize("zero", [
     lambda opt, p: opt.zero_grad(), lambda opt, p: opt.zero_grad(set_to_none=False), lambda opt, p: p.grad is None or p.grad.zero_(),
     lambda opt, p: setattr(p, "grad", None), lambda opt, p: p.grad is None or p.grad.mul_(0.5),

@@ -18,6 +18,8 @@ cdef enum Rule:
     RMSPROP                        # square_avg grad_avg? buffer?     lr, alpha, 1 - alpha, eps, momentum
     RPROP                          # prev step_size                   eta minus, eta plus, smallest and largest step
     ASGD                           # ax                               shrink, eta, mu
+    SCALE                          # -                                factor              (these two: of the gradient itself, which is p)
+    CLAMP                          # -                                smallest, largest
 
 cdef struct Row:
     int dtype
@@ -29,3 +31,7 @@ cdef struct Row:
     double c[N_COEFFICIENTS]
 
 cdef void run_optimizer(int rule, const Row* rows, Py_ssize_t n_rows) noexcept nogil
+
+# The sum of all squares, in float64.  `sums` has room for count_sums(n) numbers, n elements in all rows.
+cdef Py_ssize_t count_sums(Py_ssize_t n) noexcept nogil
+cdef double run_square_sum(const Row* rows, Py_ssize_t n_rows, double* sums) noexcept nogil

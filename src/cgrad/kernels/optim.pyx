@@ -196,6 +196,21 @@ cdef inline void asgd(const double* x, real* p, const real* d, real* a, Py_ssize
         a[i] = p[i] if mu == 1 else a[i] + (p[i] - a[i]) * mu
 
 
+cdef inline void scale(const double* x, real* p, Py_ssize_t n) noexcept nogil:
+    cdef real factor = <real> x[0]
+    cdef Py_ssize_t i
+    for i in range(n):
+        p[i] = p[i] * factor
+
+
+cdef inline void clamp(const double* x, real* p, Py_ssize_t n) noexcept nogil:
+    cdef real low = <real> x[0], high = <real> x[1], v
+    cdef Py_ssize_t i
+    for i in range(n):
+        v = low if p[i] < low else p[i]                                  # NaN stays
+        p[i] = high if v > high else v
+
+
 cdef inline const real* prepare(const double* c, const real* p, const real* g, real* d, Py_ssize_t n) noexcept nogil:
     """The gradient with its sign and weight decay, in d if that changes it."""
     cdef real sign = <real> c[0], decay = <real> c[1]
@@ -239,8 +254,12 @@ cdef void block(int rule, const Row* row, Py_ssize_t start, Py_ssize_t n, real l
         rmsprop(x, p, d, a, b, c, n)
     elif rule == RPROP:
         rprop(x, p, d, a, b, n)
-    else:
+    elif rule == ASGD:
         asgd(x, p, d, a, n)
+    elif rule == SCALE:
+        scale(x, p, n)
+    else:
+        clamp(x, p, n)
 
 
 # ---- all parameters ----------------------------------------------------------------------------------------------------------------
@@ -249,20 +268,26 @@ cdef struct Step:
     int rule
     const Row* rows
     Py_ssize_t n_rows
+    double* sums                   # one for each chunk
 
 
-cdef void items(void* context, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
-    """Elements start to stop of all rows one after another."""
-    cdef const Step* step = <const Step*> context
-    cdef const Row* row
-    cdef Py_ssize_t low = 0, high = step.n_rows, middle, n
+cdef const Row* row_at(const Step* step, Py_ssize_t start) noexcept nogil:
+    """The row in which an element lies, counted through all rows."""
+    cdef Py_ssize_t low = 0, high = step.n_rows, middle
     while high - low > 1:                    # the last row that begins at start or before
         middle = (low + high) // 2
         if step.rows[middle].start <= start:
             low = middle
         else:
             high = middle
-    row = step.rows + low
+    return step.rows + low
+
+
+cdef void items(void* context, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
+    """Elements start to stop of all rows one after another."""
+    cdef const Step* step = <const Step*> context
+    cdef const Row* row = row_at(step, start)
+    cdef Py_ssize_t n
     while start < stop:
         while start >= row.start + row.n:
             row += 1
@@ -278,4 +303,53 @@ cdef void run_optimizer(int rule, const Row* rows, Py_ssize_t n_rows) noexcept n
     cdef Step step
     cdef Py_ssize_t n = rows[n_rows - 1].start + rows[n_rows - 1].n if n_rows > 0 else 0
     step.rule, step.rows, step.n_rows = rule, rows, n_rows
-    parallel_for(items, &step, n, CHUNK, (3.0 if rule <= MOMENTUM else 10.0) * n)
+    parallel_for(items, &step, n, CHUNK, (10.0 if MOMENTUM < rule < SCALE else 3.0) * n)
+
+
+# ---- their size --------------------------------------------------------------------------------------------------------------------
+
+cdef inline double squares(const real* x, Py_ssize_t n) noexcept nogil:
+    cdef double a = 0, b = 0, c = 0, d = 0
+    cdef Py_ssize_t i
+    for i in range(0, n - 3, 4):
+        a += <double> x[i] * x[i]
+        b += <double> x[i + 1] * x[i + 1]
+        c += <double> x[i + 2] * x[i + 2]
+        d += <double> x[i + 3] * x[i + 3]
+    for i in range(n - n % 4, n):
+        a += <double> x[i] * x[i]
+    return (a + b) + (c + d)
+
+
+cdef void square_items(void* context, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
+    cdef const Step* step = <const Step*> context
+    cdef const Row* row = row_at(step, start)
+    cdef Py_ssize_t n
+    cdef double* total = step.sums
+    while start < stop:
+        while start >= row.start + row.n:
+            row += 1
+        total = step.sums + start // CHUNK       # one for each chunk, whoever has taken it
+        n = min(stop - start, row.start + row.n - start, CHUNK - start % CHUNK)
+        if row.dtype == DTypeId.FLOAT32:
+            total[0] += squares(<const float*> row.p + (start - row.start), n)
+        else:
+            total[0] += squares(<const double*> row.p + (start - row.start), n)
+        start += n
+
+
+cdef Py_ssize_t count_sums(Py_ssize_t n) noexcept nogil:
+    return (n + CHUNK - 1) // CHUNK
+
+
+cdef double run_square_sum(const Row* rows, Py_ssize_t n_rows, double* sums) noexcept nogil:
+    cdef Step step
+    cdef Py_ssize_t n = rows[n_rows - 1].start + rows[n_rows - 1].n if n_rows > 0 else 0, i
+    cdef double total = 0
+    step.rule, step.rows, step.n_rows, step.sums = SCALE, rows, n_rows, sums
+    for i in range(count_sums(n)):
+        sums[i] = 0
+    parallel_for(square_items, &step, n, CHUNK, 2.0 * n)
+    for i in range(count_sums(n)):
+        total += sums[i]
+    return total

@@ -12,10 +12,25 @@ Examples
 >>> bool(abs(w) < 1e-6)
 True
 """
+from typing import TYPE_CHECKING
+
 from cgrad.optim import lr_scheduler
 from cgrad.optim.adagrad import Adadelta, Adagrad, RMSprop, Rprop
 from cgrad.optim.adam import Adam, Adamax, AdamW, NAdam, RAdam
+from cgrad.optim.lbfgs import LBFGS
+from cgrad.optim.muon import Muon
 from cgrad.optim.optimizer import Optimizer
 from cgrad.optim.sgd import ASGD, SGD
 
-__all__ = ["ASGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "Optimizer", "RAdam", "RMSprop", "Rprop", "SGD", "lr_scheduler"]
+__all__ = ["ASGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "LBFGS", "Muon", "NAdam", "Optimizer", "RAdam", "RMSprop", "Rprop", "SGD",
+           "lr_scheduler", "swa_utils"]
+
+if TYPE_CHECKING:
+    from cgrad.optim import swa_utils
+
+
+def __getattr__(name):
+    if name == "swa_utils":                     # needed by few
+        import importlib
+        return importlib.import_module("cgrad.optim.swa_utils")
+    raise AttributeError(f"module 'cgrad.optim' has no attribute {name!r}")

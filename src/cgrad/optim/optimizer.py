@@ -71,7 +71,7 @@ class Optimizer:
         self.param_groups: list[dict[str, Any]] = []
         self._pre_hooks = HookTable()
         self._post_hooks = HookTable()
-        self._stepped = False
+        self._stepped = False            # schedules ask
         self._warned = False
         groups = list(params)
         if not groups:
@@ -278,6 +278,7 @@ class Optimizer:
         for old, new in zip(self.param_groups, groups):     # the same dicts, so that schedulers keep seeing them
             old.update(new)
         self.state = state
+        self._stepped = True             # in its earlier life
 
     def _restored(self, key, value, p):
         """A part of a saved state, fit for the parameter it belongs to."""

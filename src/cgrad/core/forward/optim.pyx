@@ -10,6 +10,7 @@ Next: kernels/optim.pyx.
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.dict cimport PyDict_GetItem
 from cpython.object cimport PyObject
+from libc.math cimport sqrt
 
 from cgrad.core.dtype cimport dtype_object
 from cgrad.core.storage cimport note_writer, writer_here, written
@@ -18,7 +19,8 @@ from cgrad.core.tensor cimport (
     shape_tuple, writable,
 )
 from cgrad.kernels.optim cimport (
-    ADADELTA, ADAGRAD, ADAM, ADAMAX, ASGD, MOMENTUM, N_STATES, NADAM, RADAM, RMSPROP, RPROP, SGD, Row, run_optimizer,
+    ADADELTA, ADAGRAD, ADAM, ADAMAX, ASGD, CLAMP, MOMENTUM, N_STATES, NADAM, RADAM, RMSPROP, RPROP, SCALE, SGD, Row,
+    count_sums, run_optimizer, run_square_sum,
 )
 from cgrad.kernels.table cimport FLOAT32, computing_dtype
 
@@ -59,6 +61,36 @@ cdef int check_pair(str op, Tensor p, Tensor g) except -1:
     return writable(p, op)
 
 
+cdef bytes make_rows(list tensors, list works, Py_ssize_t* total):
+    """A row for each tensor, whose numbers are in `works`: itself, or a copy where its layout or dtype is none to compute with."""
+    cdef bytes memory = PyBytes_FromStringAndSize(NULL, len(tensors) * sizeof(Row))
+    cdef Row* row = <Row*> PyBytes_AS_STRING(memory)
+    cdef Tensor x
+    cdef int j
+    total[0] = 0
+    for tensor in tensors:
+        x = tensor
+        x = contiguous_tensor(cast_tensor(x, computing_dtype(x.dtype_id)))
+        works.append(x)
+        row.dtype, row.start, row.n, row.p, row.g = x.dtype_id, total[0], x.count, x.data, x.data
+        for j in range(N_STATES):
+            row.states[j] = NULL
+        total[0] += x.count
+        row += 1
+    return memory
+
+
+cdef int run(int rule, bytes memory, Py_ssize_t total) except -1:
+    cdef const Row* rows = <const Row*> PyBytes_AS_STRING(memory)
+    cdef Py_ssize_t n = len(memory) // <Py_ssize_t> sizeof(Row)
+    if total < LONG_LOOP:
+        run_optimizer(rule, rows, n)
+    else:
+        with nogil:
+            run_optimizer(rule, rows, n)
+    return 0
+
+
 cdef tuple finish(str op, Tensor p, Tensor work, tuple writer):
     """The parameter has its new values in `work`, which is itself or a copy; returns who wrote, found once for all parameters."""
     if p.storage.kept:
@@ -83,6 +115,7 @@ def fused_step(str name, params, state not None, dict start not None, dict scala
     cdef int rule, needed, n_coefficients
     cdef Py_ssize_t i, j, n, total = 0, n_states = len(start)
     cdef Tensor p, g, s
+    cdef bytes memory
     cdef Row* rows
     cdef bint first
     cdef dict entry, plans = {}
@@ -137,19 +170,13 @@ def fused_step(str name, params, state not None, dict start not None, dict scala
     for made in plans.values():
         if len(<tuple> made[1]) != n_coefficients:
             raise ValueError(f"{op}: expected {n_coefficients} coefficients, got {len(<tuple> made[1])}")
-    memory = PyBytes_FromStringAndSize(NULL, n * sizeof(Row))
+    memory = make_rows(owners, works, &total)
     rows = <Row*> PyBytes_AS_STRING(memory)
     for i in range(n):
-        p = owners[i]
-        p = contiguous_tensor(cast_tensor(p, computing_dtype(p.dtype_id)))
+        p = works[i]
         g = contiguous_tensor(cast_tensor(<Tensor> grads[i], p.dtype_id))
-        works.append(p)
         grads[i] = g                        # a copy must live
-        rows[i].dtype, rows[i].start, rows[i].n = p.dtype_id, total, p.count
-        rows[i].p, rows[i].g = p.data, g.data
-        total += p.count
-        for j in range(N_STATES):
-            rows[i].states[j] = NULL
+        rows[i].g = g.data
         if keeps:
             held = helds[i]
             for j in range(n_states):
@@ -161,11 +188,7 @@ def fused_step(str name, params, state not None, dict start not None, dict scala
         numbers = made[1]
         for j in range(n_coefficients):
             rows[i].c[j] = numbers[j]
-    if total < LONG_LOOP:
-        run_optimizer(rule, rows, n)
-    else:
-        with nogil:
-            run_optimizer(rule, rows, n)
+    run(rule, memory, total)
     for i in range(n):
         p = owners[i]
         writer = finish(op, p, <Tensor> works[i], writer)
@@ -210,3 +233,40 @@ def spend(params):
             g.flags = (g.flags | SPENT) & ~<unsigned int> OVERDUE
             g.view_history = g.storage.version
     return overdue
+
+
+def total_norm(list gradients not None):
+    """The Euclidean norm of all gradients together, computed in float64."""
+    cdef list works = []
+    cdef Py_ssize_t total, n = len(gradients)
+    cdef bytes memory = make_rows(gradients, works, &total)
+    cdef bytes sums = PyBytes_FromStringAndSize(NULL, count_sums(total) * sizeof(double))
+    cdef const Row* rows = <const Row*> PyBytes_AS_STRING(memory)
+    cdef double* room = <double*> PyBytes_AS_STRING(sums)
+    cdef double result
+    with nogil:
+        result = run_square_sum(rows, n, room)
+    return sqrt(result)
+
+
+def limit(str op, list gradients not None, double low, high=None):
+    """Cut gradients to [low, high], or without `high` multiply them by `low`, in place; marks of `spend` stay."""
+    cdef list works = []
+    cdef Py_ssize_t total, i
+    cdef bytes memory
+    cdef Row* rows
+    cdef Tensor g
+    cdef bint marked
+    for gradient in gradients:
+        writable(<Tensor?> gradient, op)
+    memory = make_rows(gradients, works, &total)
+    rows = <Row*> PyBytes_AS_STRING(memory)
+    for i in range(len(gradients)):
+        rows[i].c[0], rows[i].c[1], rows[i].c[2], rows[i].c[3] = 1, 0, low, 0 if high is None else high
+    run(SCALE if high is None else CLAMP, memory, total)
+    for i in range(len(gradients)):
+        g = gradients[i]
+        marked = g.flags & (SPENT | VIEW) == SPENT and g.storage.version == g.view_history
+        finish(op, g, <Tensor> works[i], None)
+        if marked:
+            g.view_history = g.storage.version

@@ -5,6 +5,7 @@ import math
 from typing import TYPE_CHECKING
 
 import cgrad as cg
+from cgrad.core.forward.optim import limit, total_norm
 from cgrad.core.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -67,12 +68,19 @@ def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=Non
     if norm_type == math.inf:
         total = cg.stack([abs(x).max() if x.size else x.sum() for x in tensors]).max()
     elif norm_type == 2.0:
-        total = cg.sqrt(sum((x * x).sum() for x in tensors))
+        total = _euclidean(tensors)
     else:
         total = sum((abs(x) ** norm_type).sum() for x in tensors) ** (1.0 / norm_type)
     if error_if_nonfinite and not math.isfinite(total.item()):
         raise RuntimeError(f"get_total_norm: the total norm is {total.item()}; nothing was changed")
     return total
+
+
+def _euclidean(tensors):
+    if cg.is_grad_enabled() and any(x.requires_grad for x in tensors) or not all(x.dtype.is_floating_point for x in tensors):
+        return cg.sqrt(sum((x * x).sum() for x in tensors))
+    dtype = cg.result_type(*tensors)
+    return cg.tensor(total_norm(tensors), dtype=dtype if dtype.itemsize >= 4 else cg.float32)      # float16 ends at 65504
 
 
 def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
@@ -92,9 +100,7 @@ def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
         raise ValueError(f"clip_grad_norm_: max_norm must not be negative, got {max_norm}")
     factor = max_norm / (float(total_norm) + 1e-6)
     if not factor >= 1.0:
-        with cg.no_grad():
-            for g in _gradients(parameters):
-                g.mul_(factor)
+        limit("clip_grad_norm_", _gradients(parameters), factor)
 
 
 def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None):
@@ -152,9 +158,7 @@ def clip_grad_value_(parameters, clip_value, foreach=None):
     clip_value = float(clip_value)
     if not clip_value >= 0:
         raise ValueError(f"clip_grad_value_: clip_value must not be negative, got {clip_value}")
-    with cg.no_grad():
-        for g in _gradients(parameters):
-            g.copy_(cg.clip(g, -clip_value, clip_value))
+    limit("clip_grad_value_", _gradients(parameters), -clip_value, clip_value)
 
 
 def parameters_to_vector(parameters):
