@@ -35,6 +35,28 @@ class MLP(Seeded):
         self.optimizer.step()
 
 
+class OptimizerStep(Seeded):
+    """Steps of each fused optimizer with nothing around them: its own cost (10 small parameters) and its memory traffic (3 large ones)."""
+    params = [["SGD", "momentum", "Adam", "AdamW", "NAdam", "RAdam", "Adamax", "Adagrad", "Adadelta", "RMSprop", "Rprop", "ASGD"],
+              ["10 small", "3 large"]]
+    param_names = ["optimizer", "parameters"]
+
+    def setup(self, optimizer, parameters):
+        super().setup()
+        optim = require("optim")
+        if optimizer != "momentum" and not hasattr(optim, optimizer):
+            raise NotImplementedError
+        count, shape = (10, (16, 16)) if parameters == "10 small" else (3, (1000, 1000))
+        tensors = [cg.randn(*shape, requires_grad=True) for _ in range(count)]
+        for tensor in tensors:
+            tensor.grad = cg.randn(*shape)
+        self.optimizer = optim.SGD(tensors, lr=1e-3, momentum=0.9) if optimizer == "momentum" else getattr(optim, optimizer)(tensors, lr=1e-3)
+        self.optimizer.step()
+
+    def time_step(self, optimizer, parameters):
+        self.optimizer.step()
+
+
 class MLPInNumPy:
     """The same step written out by hand in NumPy (SGD): the yardstick for MLP."""
     params = [[1, 32, 256], [16, 128, 512]]
