@@ -300,7 +300,7 @@ class MultiStepLR(_FactorLR):
         return self.gamma ** sum(n for milestone, n in self.milestones.items() if milestone <= t)
 
     def _ratio_at(self, t):
-        return self.gamma ** self.milestones[t]
+        return self.gamma ** self.milestones.get(t, 0)
 
 
 class ConstantLR(_FactorLR):
