@@ -38,12 +38,13 @@ MODULES = {
     "utils": ("Tools: nn.utils", "nn.utils"), "rnn": ("Packed sequences: nn.utils.rnn", "nn.utils.rnn"),
     "parametrize": ("Parametrizations: nn.utils.parametrize", "nn.utils.parametrize"),
     "parametrizations": ("Ready parametrizations: nn.utils.parametrizations", "nn.utils.parametrizations"), "optim": ("Optimizers: optim", "optim"),
-    "lr_scheduler": ("Learning rates: optim.lr_scheduler", "optim.lr_scheduler"), "data": ("Data sets and batches: data", "data"),
+    "lr_scheduler": ("Learning rates: optim.lr_scheduler", "optim.lr_scheduler"),
+    "swa_utils": ("Averages of weights: optim.swa_utils", "optim.swa_utils"), "data": ("Data sets and batches: data", "data"),
     "memory": ("Memory", "memory"), "einops": ("einops: interop.einops", "interop.einops"),
 }
 ORDER = ["tensor", "creation", "dtypes", "random", "elementwise", "comparison", "reduction", "scan", "products", "linalg", "special", "fft", "shape",
          "joining", "indexing", "sorting", "activation", "autograd", "func", "own", "show", "nn", "functional", "init", "utils", "rnn", "parametrize",
-         "parametrizations", "optim", "lr_scheduler", "data", "files", "memory", "process", "einops", "others"]
+         "parametrizations", "optim", "lr_scheduler", "swa_utils", "data", "files", "memory", "process", "einops", "others"]
 
 
 def write(folder):
