@@ -99,7 +99,7 @@ def entry(module, owner, name):
         return f".. autoclass:: {full}\n{options}"
     if callable(value):
         return f".. autofunction:: {full}\n"
-    return f".. py:data:: {full}\n"
+    return f".. py:data:: {name}\n"
 
 
 def entries(module, owner, names):
@@ -120,7 +120,7 @@ def entries(module, owner, names):
 
 
 def also(module, name, others):
-    lines = [f".. py:function:: {module}.{other}\n\n   The same as :func:`{module}.{name}`.\n" for other in others]
+    lines = [f".. py:function:: {other}\n\n   The same as :func:`{module}.{name}`.\n" for other in others]
     return "\n".join(lines)
 
 
@@ -172,7 +172,7 @@ def dtypes(constants):
         own = "bool" if own == "bool_" else own
         about = f"The same as :data:`cgrad.{own}`." if own != name else f"The dtype of that name, {value.itemsize} bytes an element." \
             if isinstance(value, cgrad.dtype) else "For ``x[:, newaxis]``: None." if value is None else f"The number {value}."
-        lines.append(f".. py:data:: cgrad.{name}\n\n   {about}\n")
+        lines.append(f".. py:data:: {name}\n\n   {about}\n")
     return "\n".join(["", *lines])
 
 
@@ -186,7 +186,7 @@ def tensor_page():
     methods = [n for n in own if n not in attributes]
     parts = [heading("Tensor"), ".. currentmodule:: cgrad\n", ".. autoclass:: cgrad.Tensor\n", heading("Attributes", "-")]
     parts += [f".. autoattribute:: cgrad.Tensor.{n}\n" for n in attributes if inspect.getdoc(inspect.getattr_static(cls, n))]
-    parts += [f".. py:attribute:: cgrad.Tensor.{n}\n" for n in attributes if not inspect.getdoc(inspect.getattr_static(cls, n))]
+    parts += [f".. py:attribute:: Tensor.{n}\n" for n in attributes if not inspect.getdoc(inspect.getattr_static(cls, n))]
     parts += [heading("Methods of its own", "-")] + [f".. automethod:: cgrad.Tensor.{n}\n" for n in methods]
     parts += [heading("Methods that are functions", "-"), "``x.name(...)`` is ``cgrad.name(x, ...)``:\n",
               ", ".join(f":func:`~cgrad.{n}`" for n in functions) + ".\n",
@@ -197,7 +197,11 @@ def tensor_page():
 
 def module_page(title, module, owner):
     names = [n for n in owner.__all__ if not isinstance(getattr(owner, n), types.ModuleType)]
-    return "\n".join([heading(title), f".. automodule:: cgrad.{module}\n   :no-members:\n", entries(f"cgrad.{module}", owner, names)])
+    parts = [heading(title), f".. automodule:: cgrad.{module}\n   :no-members:\n", entries(f"cgrad.{module}", owner, names)]
+    if module in ("random", "autograd"):
+        shared = [name for name in names if getattr(cgrad, name, None) is getattr(owner, name)]
+        parts += [heading("At the top level", "-"), ".. currentmodule:: cgrad\n", *(also(f"cgrad.{module}", name, [name]) for name in shared)]
+    return "\n".join(parts)
 
 
 def index_page(pages):
