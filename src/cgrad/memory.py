@@ -3,7 +3,7 @@
 from cgrad.core import tape, tensor
 from cgrad.core.storage import memory_reset_peak, memory_set_limit, memory_stats, memory_trim
 
-__all__ = ["reset_peak", "set_limit", "stats", "trim"]
+__all__ = ["report", "reset_peak", "set_limit", "stats", "trim"]      # noqa: F822 (report is loaded when first used)
 
 
 def stats():
@@ -89,3 +89,14 @@ def reset_peak():
 def _limit_pools(limit):
     tape.limit_pool(limit)
     tensor.limit_pool(limit)
+
+
+def __getattr__(name):
+    if name == "report":
+        import importlib
+        return importlib.import_module("cgrad.show.report").report
+    raise AttributeError(f"module 'cgrad.memory' has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted([*globals(), "report"])

@@ -6,17 +6,13 @@ import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from cgrad.autograd.debug.anomaly import users_line
-from cgrad.autograd.mode import enable_grad
-from cgrad.core import watchers
 from cgrad.core.graph import result_types
 from cgrad.core.tensor import Tensor
-from cgrad.core.untracked import untracked_text
 from cgrad.show import drawing
 from cgrad.show.kept import Kept, size_text
-from cgrad.show.names import modules_in, name_places, variables
+from cgrad.show.names import name_places, variables
+from cgrad.show.places import joined, look_at, modules_of
 from cgrad.show.steps import Record, place_of
-from cgrad.tree import flatten
 
 __all__ = ["Graph", "graph"]
 
@@ -85,48 +81,10 @@ def graph(*results: Tensor | Callable[..., Any], args: tuple[Any, ...] = (), col
     """
     if collapse not in ("auto", "module", "line", None):
         raise ValueError(f'graph: collapse must be "auto", "module", "line" or None, got {collapse!r}')
-    known, places = variables(sys._getframe(1)), {}
-    if len(results) == 1 and callable(results[0]) and not isinstance(results[0], Tensor):
-        function = results[0]
-        modules = {"": function} if hasattr(function, "named_modules") else modules_in(sys._getframe(1))
-        results, places = _call(function, args, modules)
-        known |= {_joined(name, path): p for name, module in modules.items() for path, p in module.named_parameters()}
-    if not results:
-        raise TypeError("graph: expected tensors, or a function that returns tensors")
-    for y in results:
-        if not isinstance(y, Tensor):
-            raise TypeError(f"graph: expected tensors, or a function that returns tensors, got {type(y).__name__}")
-        if not y.requires_grad:
-            raise RuntimeError(f"graph: a result of shape {tuple(y.shape)} has no graph: {untracked_text(y)}")
-    return Graph(Record(*results), known, places, collapse)
-
-
-def _call(function, args, modules):
-    """The results of a function, and for every node (paths of the modules around it, line of code)."""
-    places, stack, handles = {}, [], []
-    for name, module in modules.items():
-        for path, part in module.named_modules():
-            if name or path:
-                title = f"{_joined(name, path)}: {type(part).__name__}"
-                handles.append(part.register_forward_pre_hook(lambda m, a, title=title: stack.append(title)))
-                handles.append(part.register_forward_hook(lambda m, a, out: stack.pop() and None, always_call=True))
-
-    def note(node, inputs, results):
-        places[node] = tuple(stack), users_line()
-
-    with enable_grad():
-        watchers.add("record", note)
-        try:
-            out = function(*args)
-        finally:
-            watchers.remove("record", note)
-            for handle in handles:
-                handle.remove()
-    return [y for y in flatten(out)[0] if isinstance(y, Tensor) and y.requires_grad] or [out], places
-
-
-def _joined(name, path):
-    return f"{name}.{path}" if name and path else name or path
+    known, modules = variables(sys._getframe(1)), modules_of(results, sys._getframe(1))
+    looked = look_at("graph", results, args, modules)
+    known |= {joined(name, path): p for name, module in modules.items() for path, p in module.named_parameters()}
+    return Graph(Record(*looked.results), known, looked.places, collapse)
 
 
 class Graph:

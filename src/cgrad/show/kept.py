@@ -8,19 +8,21 @@ __all__ = ["Kept", "size_text"]
 
 
 class Kept:
-    """The saved values of a record and the bytes that they hold beyond leaves and results.
+    """The saved values of a record and the bytes that they hold beyond leaves, results and what else is held anyway.
 
     Attributes
     ----------
     saved : dict
         Node -> list of (what it is to the operation, tensor).
     nbytes : dict
-        Node -> bytes of the memory that it is the first to keep; what leaves and results hold anyway counts nothing.
+        Node -> bytes of the memory that it is the first to keep; what is held anyway counts nothing.
+    held : set
+        Identities of that memory.
     """
 
-    def __init__(self, record):
-        seen = {memory_of(x)[0] for x in (*record.leaves, *record.results)}
-        self.saved, self.nbytes = {}, {}
+    def __init__(self, record, held=()):
+        self.held = {memory_of(x)[0] for x in (*record.leaves, *record.results, *held)}
+        self.saved, self.nbytes, seen = {}, {}, set(self.held)
         for node in record.nodes:
             self.saved[node] = list(_saved(node))
             total = 0
