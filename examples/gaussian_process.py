@@ -55,6 +55,21 @@ def fit_scipy(x, y):
     return cg.tensor(minimize(for_scipy, np.zeros(3), jac=True, method="L-BFGS-B").x)
 
 
+def fit_lbfgs(x, y):
+    """The parameters by cgrad's own L-BFGS."""
+    theta = cg.zeros(3, dtype=cg.float64, requires_grad=True)
+    optimizer = cg.optim.LBFGS([theta], max_iter=100, line_search_fn="strong_wolfe")
+
+    def closure():
+        optimizer.zero_grad()
+        value = negative_log_likelihood(theta, x, y)
+        value.backward()
+        return value
+
+    optimizer.step(closure)
+    return theta.detach()
+
+
 def predict(theta, x, y, new):
     """Means and standard deviations of the targets at new inputs."""
     lower = factor(theta, x)
@@ -71,9 +86,11 @@ def main():
     options = parser.parse_args()
 
     x, new_x, y, new_y = load(options.seed)
-    theta = fit_scipy(x, y)
-    amplitude, length, noise = cg.exp(theta).tolist()
-    print(f"log likelihood {-negative_log_likelihood(theta, x, y).item():.6f}, amplitude {amplitude:.5f}, length {length:.5f}, noise {noise:.5f}")
+    for name, fit in (("SciPy", fit_scipy), ("cgrad.optim.LBFGS", fit_lbfgs)):
+        theta = fit(x, y)
+        amplitude, length, noise = cg.exp(theta).tolist()
+        print(f"by {name}: log likelihood {-negative_log_likelihood(theta, x, y).item():.6f}, "
+              f"amplitude {amplitude:.5f}, length {length:.5f}, noise {noise:.5f}")
     mean, deviation = predict(theta, x, y, new_x)
     explained = 1 - ((new_y - mean) ** 2).mean() / new_y.var(correction=0)
     inside = (abs(new_y - mean) < 1.96 * deviation).double().mean()
