@@ -2,6 +2,7 @@
 import numpy as np
 import pytest
 
+import cgrad as cg
 from cgrad.core.convert import share_array
 from cgrad.core.forward.matmul import matmul
 
@@ -69,3 +70,11 @@ def test_a_matrix_repeated_along_batch_axes(rows):
                 np.testing.assert_array_equal(np.asarray(matmul(tensor(a), tensor(repeated))), np.matmul(a, repeated))
     only_outer = np.broadcast_to(np.arange(60.0).reshape(5, 3, 4), (6, 5, 3, 4))
     np.testing.assert_array_equal(np.asarray(matmul(tensor(x), tensor(only_outer))), np.matmul(x, only_outer))
+
+
+@pytest.mark.parametrize("shape", [(3, 2), (1, 3, 2), (2,)])
+@pytest.mark.parametrize("repeated", [(2,), (4, 3)])
+def test_a_repeated_right_operand_makes_the_batches(shape, repeated):
+    x, y = np.arange(1.0, 1 + np.prod(shape)).reshape(shape), np.arange(6.0).reshape(2, 3)
+    got = cg.matmul(cg.tensor(x), cg.tensor(y).broadcast_to((*repeated, 2, 3)))
+    np.testing.assert_array_equal(got.numpy(), x @ np.broadcast_to(y, (*repeated, 2, 3)))

@@ -118,7 +118,10 @@ def matmul(Tensor x not None, Tensor y not None):
 
     if one_matrix(y_batch, shape_of(y), strides_of(y)):
         y_batch = 0
-    if y_batch == 0 and n_batch > 1 and join_rows(x_batch, shape_of(x), strides_of(x), m, &x_row):
+    own = 1
+    for i in range(x_batch):
+        own *= shape_of(x)[i]
+    if y_batch == 0 and n_batch > 1 and own == n_batch and join_rows(x_batch, shape_of(x), strides_of(x), m, &x_row):
         m *= n_batch                       # one product with a tall x instead of many with the same y
         n_batch = 1
     if n_batch > FEW:
