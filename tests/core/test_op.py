@@ -326,3 +326,62 @@ def test_numbers_must_not_leave_the_graph_of_a_backward_inside_an_op():
 
     with pytest.raises(RuntimeError, match="careless: its rule takes a number out of the graph"):
         slope()(leaf(0.3))
+
+
+class ExpOfNumbers(cg.Op):
+    """Computes outside of tensors and keeps its result, a plain number or array."""
+
+    def __init__(self, exp=math.exp):
+        self.exp = exp
+
+    def forward(self, x):
+        self.out = self.exp(x)
+        return self.out
+
+    def backward(self, g):
+        return g * self.out
+
+
+class TwiceExpOfNumbers(ExpOfNumbers):
+    """Keeps a number that is not its result."""
+
+    def forward(self, x):
+        self.e = math.exp(x)
+        self.name, self.count = "exp", 3
+        return 2.0 * self.e
+
+    def backward(self, g):
+        return 2.0 * g * self.e
+
+
+@pytest.mark.parametrize("exp", [math.exp, lambda x: np.exp(np.asarray(x)), lambda x: np.exp(x.detach().numpy()), lambda x: math.exp(x.item()),
+                                 lambda x: np.float64(math.exp(x))])
+def test_a_result_kept_as_a_number_has_its_place_in_the_graph(exp):
+    x = cg.tensor(1.0, dtype=cg.float64, requires_grad=True)
+    (g,) = cg.autograd.grad(x * ExpOfNumbers(exp)(x), x, create_graph=True)
+    (h,) = cg.autograd.grad(g, x)
+    assert h.item() == pytest.approx(3 * math.e)         # (x e^x)'' = (x + 2) e^x
+
+
+def test_a_number_that_forward_keeps_never_gives_a_wrong_second_derivative():
+    x = cg.tensor(1.0, dtype=cg.float64, requires_grad=True)
+    y = TwiceExpOfNumbers()(x)
+    (g,) = cg.autograd.grad(y, x, retain_graph=True)
+    assert g.item() == pytest.approx(2 * math.e)
+    with pytest.raises(RuntimeError, match=r"TwiceExpOfNumbers: a derivative of its derivative is wanted, but forward kept e as plain numbers"):
+        cg.autograd.grad(y, x, create_graph=True)
+
+
+def test_numbers_that_come_from_no_tensor_may_be_kept():
+    class Scaled(cg.Op):
+        def forward(self, x):
+            self.scale = 0.5
+            self.x = x
+            return x * x * self.scale
+
+        def backward(self, g):
+            return 2.0 * g * self.x * self.scale
+
+    x = cg.tensor(3.0, requires_grad=True)
+    (g,) = cg.autograd.grad(Scaled()(x), x, create_graph=True)
+    assert cg.autograd.grad(g, x)[0].item() == 1.0

@@ -52,16 +52,18 @@ cdef bint set_grad_mode(bint enabled) noexcept nogil:
 
 
 cdef bint inside_op() noexcept nogil:
-    return cgrad_inside_op
+    return cgrad_inside_op != 0
 
 
-cdef bint set_inside_op(bint inside) noexcept nogil:
+cdef void note_number() noexcept nogil:
+    global cgrad_inside_op
+    if cgrad_inside_op:
+        cgrad_inside_op = 2
+
+
+def swap_inside_op(int inside):
+    """Set whether this thread is inside a user's Op.forward: 0 no, 1 yes, 2 yes and numbers were taken out of tensors; returns what it was."""
     return cgrad_swap_inside_op(inside)
-
-
-def swap_inside_op(bint inside):
-    """Set whether this thread is inside a user's Op.forward; returns what it was."""
-    return bool(cgrad_swap_inside_op(inside))
 
 
 def swap_strict_rule(name):

@@ -16,7 +16,7 @@ from cgrad.core.dtype cimport ITEMSIZE, KIND, KIND_FLOAT, dtype_object
 from cgrad.core.element cimport item_of, no_leaf, no_single_number, store_item
 from cgrad.core.pool cimport Pool, give, init_pool, set_dealloc, take, set_pool_limit
 from cgrad.core.storage cimport Storage, new_storage, note_writer, writer_here, written
-from cgrad.core.tape cimport inside_op, set_grad_mode, strict_rule, track, track_graph, untrack, watch_gradient
+from cgrad.core.tape cimport inside_op, note_number, set_grad_mode, strict_rule, track, track_graph, untrack, watch_gradient
 from cgrad.kernels.iterate cimport run_cast, run_elementwise
 from cgrad.kernels.table cimport BFLOAT16, MAX_DIMS, loop_t
 
@@ -59,11 +59,9 @@ cdef binary_operator_t binary_operator = NULL
 cdef binary_operator_t inplace_operator = NULL
 cdef unary_operator_t unary_operator = NULL
 cdef object getitem = None, setitem = None, rows = None
-cdef object text = None
+cdef object text = None, detach_watcher = None, view_refresher = None
 cdef newfunc make = NULL               # what makes a blank tensor of a type
 cdef tuple NO_ARGUMENTS = ()
-cdef object detach_watcher = None
-cdef object view_refresher = None
 
 
 cdef int set_operators(binary_operator_t binary, unary_operator_t unary) except -1:
@@ -416,7 +414,7 @@ cdef class Tensor:
         False
         """
         cdef Tensor x = alias_tensor(self)
-        if self.flags & REQUIRES_GRAD:
+        if self.flags & (REQUIRES_GRAD | DERIVED):
             x.flags |= DETACHED
             if detach_watcher is not None:
                 detach_watcher(x)
@@ -1039,6 +1037,8 @@ cdef int writable(Tensor x, str op) except -1:
 cdef int readable(Tensor x, str how) except -1:
     if x.flags & BATCHED:
         no_single_number(how, shape_tuple(x.rank, x.dims))
+    if x.flags & (REQUIRES_GRAD | DERIVED | DETACHED):
+        note_number()
     return 0
 
 

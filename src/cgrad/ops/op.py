@@ -92,18 +92,37 @@ def _call_on_tensors(op, args, kwargs):
     tracked = is_recorded(args)
     before = (op.__dict__.copy() if op._in_dict else copy.copy(op)) if tracked else None
     draws = random_count.count()
-    mode, inside = tape.swap_grad_enabled(False), tape.swap_inside_op(tracked)
+    mode = tape.swap_grad_enabled(False)
+    inside = tape.swap_inside_op(1) if tracked else 0          # an Op inside another's forward belongs to that
+    took_numbers = False
     try:
-        result = op.forward(*args, **kwargs)
+        given = result = op.forward(*args, **kwargs)
     finally:
         tape.swap_grad_enabled(mode)
-        tape.swap_inside_op(inside)
+        if tracked:
+            took_numbers = tape.swap_inside_op(inside) == 2
     if not isinstance(result, Tensor):
         result = _wrap(op, inputs, result)
     if not tracked:
         return result
     call = CustomCall(_copy(op), before, args, kwargs, result, random_count.count() != draws)
+    if took_numbers:
+        call.numbers = _numbers_kept(op, before, given)
     return record_custom(call, args, result)
+
+
+def _numbers_kept(op, before, given):
+    """What forward has put on `op` that may be computed from numbers it took out of tensors: name -> number of the result that it is, or None."""
+    old = before if isinstance(before, dict) else vars(before)
+    results = given if isinstance(given, (tuple, list)) else (given,)
+    places = {id(value): k for k, value in enumerate(results)}
+    return {name: places.get(id(value)) for name, value in vars(op).items() if old.get(name, op) is not value and _has_numbers(value)}
+
+
+def _has_numbers(value):
+    if isinstance(value, (tuple, list)):
+        return any(map(_has_numbers, value))
+    return isinstance(value, float) or getattr(getattr(value, "dtype", None), "kind", "") == "f"         # arrays of NumPy
 
 
 def _copy(op):
@@ -140,6 +159,8 @@ def _float_dtype(values):
 class CustomCall:
     """One recorded call of a user's Op: its own copy of the state, as the tape keeps it."""
 
+    numbers = {}          # of those that forward keeps and that may be computed from its inputs: see _numbers_kept
+
     def __init__(self, op, before, args, kwargs, result, drew):
         self.op, self.before, self.kwargs, self.drew = op, before, kwargs, drew
         self.name = type(op).__name__
@@ -161,7 +182,7 @@ class CustomCall:
                 from cgrad.core.overwritten import overwritten
                 raise overwritten(self.name, x, "kept by the Op", version, node.source)
         # A derivative of the derivative: numbers must not leave the graph, wherever backward was called.
-        before = (tape.swap_inside_op(False), tape.swap_strict_rule(self.name)) if create_graph else None
+        before = (tape.swap_inside_op(0), tape.swap_strict_rule(self.name)) if create_graph else None
         try:
             op = self._connect(node) if create_graph else self.op
             op.needs_input_grad = tuple([isinstance(x, Tensor) and x.requires_grad for x in self.args])
@@ -173,6 +194,10 @@ class CustomCall:
 
     def _connect(self, node):
         """The state with results (and what was computed on the way) back in the graph."""
+        lost = [name for name, place in self.numbers.items() if place is None]
+        if lost:
+            raise RuntimeError(f"{self.name}: a derivative of its derivative is wanted, but forward kept {', '.join(lost)} as plain numbers computed from "
+                               "its inputs, which have no graph; keep tensors (cgrad.exp instead of math.exp), or compute the numbers in backward")
         if self.between:
             if self.drew:
                 raise RuntimeError(f"{self.name}: a derivative of its derivative is wanted, but forward kept {self.between} computed from its inputs "
@@ -192,7 +217,9 @@ class CustomCall:
             return connected(x, node, places[id(x)]) if id(x) in places else x
 
         for name, value in vars(self.op).items():
-            if isinstance(value, (tuple, list)):
+            if name in self.numbers:
+                setattr(op, name, connected(results[self.numbers[name]], node, self.numbers[name]))
+            elif isinstance(value, (tuple, list)):
                 setattr(op, name, type(value)(back(x) for x in value) if any(id(x) in places for x in value) else value)
             elif id(value) in places:
                 setattr(op, name, back(value))
