@@ -162,7 +162,7 @@ class Programs(RuleBasedStateMachine):
         """The step for a node that cgrad made, and what it keeps."""
         step = Step(function, [t.edge for t in twins], [t.value for t in twins], node.sequence_number)
         saved = [s for s in node.saved_tensors if isinstance(s, cg.Tensor)]
-        step.keeps = bool(saved)
+        step.keeps = bool(node.saved_tensors)           # numbers among them
         for pair in operands:
             step.kept += [(pair.twin.memory, pair.twin.memory.version) for s in saved if pair.holds(s)]
         if node.name in ("Cube", "checkpoint"):
