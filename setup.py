@@ -24,8 +24,9 @@ OPENMP_MODULES = ("parallel", "_buildinfo")
 X86 = platform.machine().lower() in ("x86_64", "amd64")
 # Neither in a loop over elements nor on the path of a small eager operation: compiled for size, two fifths less.
 SELDOM = (
-    "cgrad.core.batching", "cgrad.core.foreign", "cgrad.core.forward.attention", "cgrad.core.forward.conv", "cgrad.core.forward.order",
-    "cgrad.core.forward.pool", "cgrad.core.forward.recurrent", "cgrad.core.forward.running", "cgrad.core.forward.scan",
+    "cgrad.core.batching", "cgrad.core.foreign", "cgrad.core.forward.attention", "cgrad.core.forward.conv", "cgrad.core.forward.embedding",
+    "cgrad.core.forward.loss", "cgrad.core.forward.optim", "cgrad.core.forward.order", "cgrad.core.forward.pool",
+    "cgrad.core.forward.recurrent", "cgrad.core.forward.running", "cgrad.core.forward.scan", "cgrad.core.forward.search",
     "cgrad.core.forward_mode", "cgrad.core.graph", "cgrad.core.hooks", "cgrad.core.primitive", "cgrad.kernels.blas",
     "cgrad.kernels.dispatch", "cgrad.kernels.doors",
 )
@@ -73,10 +74,10 @@ def isa_of(module):
 
 
 def optimisation(module):
-    if module in SELDOM:
+    if module in (*SELDOM, SHARED):
         return "-Os"
-    if module == "cgrad.kernels._baseline" and X86:      # for the few processors without AVX2; half the size of -O3
-        return "-O2"
+    if module == "cgrad.kernels._baseline" and X86:      # for the few processors without AVX2; two fifths of the size of -O3
+        return "-Os"
     return "-O3" if module.startswith("cgrad.kernels.") else "-O2"
 
 
