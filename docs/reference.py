@@ -26,7 +26,7 @@ NAMES = {
     "dtypes": ("Dtypes and constants", ["dtype", "get_default_dtype", "set_default_dtype", "promote_types", "result_type", "can_cast", "isdtype",
                                         "finfo", "iinfo", "is_floating_point", "is_complex"]),
     "own": ("Own operations", ["Op", "op", "foreign_op"]),
-    "show": ("Looking at a computation", ["explain", "graph", "set_printoptions"]),
+    "show": ("Looking at a computation", ["explain", "graph", "profile", "set_printoptions"]),
     "files": ("Files", ["save", "load"]),
     "process": ("Threads and the process", ["get_num_threads", "set_num_threads", "threads", "show_config"]),
 }

@@ -142,7 +142,7 @@ REEXPORTS = {   # names of the top level that are defined, with their types, els
     "cgrad": ["autograd", "data", "fft", "func", "linalg", "memory", "nn", "optim", "random", "special"],
     "cgrad.autograd.mode": ["enable_grad", "no_grad", "set_grad_enabled"],
     "cgrad.core.dtype": ["DType as dtype"],
-    "cgrad.files": ["load", "save"], "cgrad.show.explain": ["explain"], "cgrad.show.graph": ["graph"],
+    "cgrad.files": ["load", "save"], "cgrad.show.explain": ["explain"], "cgrad.show.graph": ["graph"], "cgrad.show.profile": ["profile"],
     "cgrad.core.tensor": ["Tensor"],
     "cgrad.ops.namespace": ["NamespaceInfo as __array_namespace_info__"],
     "cgrad.ops.op": ["Op"],

@@ -16,6 +16,7 @@ from cgrad.ops.op import Op as Op
 from cgrad.ops.random import Generator as Generator
 from cgrad.show.explain import explain as explain
 from cgrad.show.graph import graph as graph
+from cgrad.show.profile import profile as profile
 from cgrad.core.dtype import DType
 from cgrad.core.tensor import _Number, _ArrayLike, _Axes, _Shape, _DTypeLike, _Device, _Index
 from cgrad.ops.namespace import FloatInfo, IntInfo

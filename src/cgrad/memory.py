@@ -1,9 +1,13 @@
 """What tensors hold and what is kept for reuse."""
+from collections.abc import Callable
+from typing import Any
 
 from cgrad.core import tape, tensor
 from cgrad.core.storage import memory_reset_peak, memory_set_limit, memory_stats, memory_trim
 
-__all__ = ["report", "reset_peak", "set_limit", "stats", "trim"]      # noqa: F822 (report is loaded when first used)
+__all__ = ["report", "reset_peak", "set_limit", "stats", "trim"]
+
+report: Callable[..., Any]          # cgrad.show.report, loaded when first used
 
 
 def stats():

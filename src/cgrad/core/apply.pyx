@@ -308,6 +308,40 @@ cdef object unary_operation(int which, object x):
 
 set_operators(binary_operation, unary_operation)
 
+cdef object operator_watcher = None
+
+
+def watch_operators(watcher):
+    """Tell a watcher of operators, see `door.watch_calls`; those that call a public function are seen there."""
+    global operator_watcher
+    operator_watcher = watcher
+    if watcher is None:
+        set_operators(binary_operation, unary_operation)
+    else:
+        set_operators(watched_binary, watched_unary)
+
+
+cdef object watched_binary(int which, object x, object y):
+    cdef object watcher = operator_watcher
+    if watcher is None or operator_primitives[which] is None:
+        return binary_operation(which, x, y)
+    watcher.enter(operator_functions[which], (x, y))
+    try:
+        return binary_operation(which, x, y)
+    finally:
+        watcher.leave()
+
+
+cdef object watched_unary(int which, object x):
+    cdef object watcher = operator_watcher
+    if watcher is None or operator_primitives[which] is None:
+        return unary_operation(which, x)
+    watcher.enter(operator_functions[which], (x,))
+    try:
+        return unary_operation(which, x)
+    finally:
+        watcher.leave()
+
 
 # ---------------------------------------------------------------------- NumPy's operations
 cdef object other_ufunc_call = None

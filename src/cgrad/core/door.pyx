@@ -1,8 +1,9 @@
 """Door: a public function that accepts other spellings of its keywords (``dim`` for ``axis``), for a few nanoseconds.
 
 A call goes on to the function behind it as it came, without a tuple or dict in between; a method of Tensor needs no bound
-method.  Only where a keyword is spelt otherwise is the tuple of names made anew.  Needs the GIL.  Next: ops/define.py, whose
-`public` makes doors.
+method.  Only where a keyword is spelt otherwise is the tuple of names made anew.  Also calls that a profile watches: what a function
+takes its calls by is exchanged for as long, so that nothing is paid without one.  Needs the GIL.  Next: ops/define.py, whose `public`
+makes doors.
 """
 cimport cython
 from cpython.dict cimport PyDict_GetItem
@@ -11,6 +12,7 @@ from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE, PyTuple_New, PyTuple_SET_ITEM
 
 cdef extern from "Python.h":
+    Py_ssize_t PyVectorcall_NARGS(size_t nargsf)
     object PyMethod_New(object function, object self)
     object PyObject_Vectorcall(object function, PyObject** args, size_t nargsf, PyObject* names)
 
@@ -24,6 +26,20 @@ cdef extern from *:
     }
     """
     void call_by_vector "cgrad_call_by_vector" (PyTypeObject* type, Py_ssize_t offset) noexcept
+
+cdef extern from *:
+    """
+    static void **cgrad_vector_place(PyObject *function) {
+        PyTypeObject *type = Py_TYPE(function);
+        return PyType_HasFeature(type, Py_TPFLAGS_HAVE_VECTORCALL) ? (void **)((char *)function + type->tp_vectorcall_offset) : NULL;
+    }
+    static PyObject *cgrad_call_by_tuple(PyObject *function, PyObject *args, PyObject *kwargs) {
+        PyCFunctionObject *compiled = (PyCFunctionObject *)function;     /* tp_call would look for a vectorcall first */
+        return ((PyCFunctionWithKeywords)(void (*)(void))compiled->m_ml->ml_meth)(compiled->m_self, args, kwargs);
+    }
+    """
+    void** vector_place "cgrad_vector_place" (PyObject* function) noexcept
+    object call_by_tuple "cgrad_call_by_tuple" (object function, object args, object kwargs)
 
 
 @cython.final
@@ -84,3 +100,38 @@ cdef tuple own_names(Door door, tuple names):
 
 cdef Door first = Door(len, {})
 call_by_vector(<PyTypeObject*>Door, <char*>&first.vectorcall - <char*><PyObject*>first)
+
+
+# ---------------------------------------------------------------------- watched calls
+cdef object call_watcher = None
+cdef dict ways = {}                # watched function -> the address by which it takes calls, 0 if by a tuple alone
+
+
+def watch_calls(functions, watcher):
+    """Tell a watcher of every call of the functions: ``enter(function, args)``, then ``leave()``.  With None they are let go again."""
+    global call_watcher
+    call_watcher = watcher
+    for function in list(ways):
+        vector_place(<PyObject*>function)[0] = <void*><size_t>ways.pop(function)
+    for function in functions if watcher is not None else ():
+        if vector_place(<PyObject*>function) != NULL and function not in ways:
+            ways[function] = <size_t>vector_place(<PyObject*>function)[0]
+            vector_place(<PyObject*>function)[0] = <void*>watched
+
+
+cdef object watched(object self, PyObject** args, size_t nargsf, PyObject* names):
+    cdef object watcher = call_watcher
+    cdef size_t way = <size_t>ways.get(self, 0)
+    cdef Py_ssize_t k, n = PyVectorcall_NARGS(nargsf)
+    if watcher is None:                # let go between the look at its way and here
+        return PyObject_Vectorcall(self, args, nargsf, names)
+    watcher.enter(self, tuple([<object>args[k] for k in range(n)]))      # a reference no longer than this, for `temporary.pyx`
+    try:
+        if way:
+            return (<vectorcall_t>way)(self, args, nargsf, names)
+        named = {}
+        for k in range(PyTuple_GET_SIZE(<object>names) if names != NULL else 0):
+            named[<object>PyTuple_GET_ITEM(<object>names, k)] = <object>args[n + k]
+        return call_by_tuple(self, tuple([<object>args[k] for k in range(n)]), named)
+    finally:
+        watcher.leave()

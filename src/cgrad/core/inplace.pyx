@@ -276,3 +276,23 @@ def inplace(str name, function, Tensor x, *args, **kwargs):
 
 
 set_inplace_operator(inplace_operation)
+
+cdef object operator_watcher = None
+
+
+def watch_inplace_operators(watcher):
+    """Tell a watcher of operators in place as of calls of `inplace`, see `door.watch_calls`."""
+    global operator_watcher
+    operator_watcher = watcher
+    set_inplace_operator(inplace_operation if watcher is None else watched_operation)
+
+
+cdef object watched_operation(int which, object x, object y):
+    cdef object watcher = operator_watcher
+    if watcher is None:
+        return inplace_operation(which, x, y)
+    watcher.enter(inplace, (operator_function(which).__name__ + "_", operator_function(which), x, y))
+    try:
+        return inplace_operation(which, x, y)
+    finally:
+        watcher.leave()

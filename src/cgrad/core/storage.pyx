@@ -301,10 +301,10 @@ def memory_trim(keep=0):
     return before - bytes_cached
 
 
-def memory_reset_peak():
-    """Let the peak start again from what lives now."""
+def memory_reset_peak(floor=0):
+    """Let the peak start again from what lives now, or from `floor` if that is more."""
     global bytes_peak
-    bytes_peak = bytes_live
+    bytes_peak = max(bytes_live, <size_t>floor)
 
 
 def memory_set_limit(limit):
