@@ -40,7 +40,7 @@ def save(obj: Any, file: str | os.PathLike[str] | IO[bytes], *, format: str | No
     ValueError
         The suffix tells no format, or the state contains itself.
     ImportError
-        A safetensors file without the package safetensors (``pip install cgrad[io]``); npz needs NumPy alone.
+        A safetensors file without the package safetensors (``pip install safetensors``); npz needs NumPy alone.
 
     Notes
     -----

@@ -75,7 +75,7 @@ def _library() -> Any:
     try:
         import safetensors
     except ImportError:
-        raise ImportError("files of the format safetensors need the package of that name: pip install 'cgrad[io]'; "
+        raise ImportError("files of the format safetensors need the package of that name: pip install safetensors; "
                           "npz files need NumPy alone") from None
     return safetensors
 

@@ -48,7 +48,7 @@ def render(source, form):
     try:
         import graphviz
     except ImportError:
-        raise RuntimeError('graph: pictures need the graphviz package (pip install "cgrad[viz]") and the Graphviz program; .dot, .mmd and .txt '
+        raise RuntimeError('graph: pictures need the graphviz package (pip install graphviz) and the Graphviz program; .dot, .mmd and .txt '
                            "need neither") from None
     try:
         return graphviz.Source(source).pipe(format=form)

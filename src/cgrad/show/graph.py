@@ -50,7 +50,7 @@ def graph(*results: Tensor | Callable[..., Any], args: tuple[Any, ...] = (), col
     -------
     Graph
         ``str`` gives text, ``mermaid()`` and ``dot()`` these languages, ``save("name.svg")`` or ``.png`` a file, and a notebook shows it
-        (both by the `graphviz` package and program, ``pip install "cgrad[viz]"``; ``.mmd``, ``.dot`` and ``.txt`` need neither).
+        (both by the `graphviz` package and program, ``pip install graphviz`` and graphviz.org; ``.mmd``, ``.dot`` and ``.txt`` need neither).
         ``items`` and ``edges`` are for programs of your own.
 
     Raises
