@@ -114,6 +114,11 @@ def test_of_a_function_every_number_is_known():
     assert numbers(said, "v2 = v1 · q") == "3 · 5 = 15"
 
 
+def test_tensors_inside_of_arguments_are_tracked():
+    said = cg.explain(lambda p: p["w"] * p["b"][0], {"w": cg.tensor(2.0), "b": [cg.tensor(3.0)]})
+    assert [line[2] for line in said.lines if line[1].startswith("δx1 = ")] == ["1 · 3 = 3", ""]
+
+
 def test_what_the_tape_does_not_keep_is_said_to_be_unknown():
     (x,) = leaves(1.0)
     y = ((x + 2.0) + 3.0) * 1.0

@@ -17,7 +17,7 @@ from cgrad.ops import PUBLIC
 from cgrad.show.formulas import call_text, documented_rule, rule_text
 from cgrad.show.names import name_places, variables
 from cgrad.show.steps import Walk
-from cgrad.tree import flatten
+from cgrad.tree import flatten, unflatten
 
 __all__ = ["Explanation", "explain"]
 
@@ -120,10 +120,10 @@ def _call(function, args):
     def note(node, inputs, results):
         noted[node] = list(inputs), tuple(results)
 
+    leaves, shape = flatten(list(args))
     with enable_grad():
-        leaves, _ = flatten(list(args))
         tracked = {id(x): x.detach().requires_grad_() for x in leaves if isinstance(x, Tensor) and x.dtype.is_floating_point and not x.requires_grad}
-        args = [tracked.get(id(x), x) for x in args]
+        args = unflatten(shape, [tracked.get(id(x), x) for x in leaves])
         watchers.add("record", note)
         try:
             result = function(*args)
