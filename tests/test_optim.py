@@ -1,5 +1,6 @@
 """Optimizers and schedules against NumPy writings of the papers' formulas."""
 import copy
+import inspect
 import math
 import pickle
 
@@ -359,6 +360,16 @@ def test_bad_options_are_refused(name, options):
         getattr(optim, name)([leaf(P)], **options)
 
 
+@pytest.mark.parametrize("name", FORMULAS)
+def test_words_for_other_devices_are_read(name):
+    words = {"foreach": False, "fused": True, "capturable": True, "differentiable": False}
+    taken = {k: v for k, v in words.items() if k in inspect.signature(getattr(optim, name)).parameters}
+    assert {"foreach", "differentiable"} <= set(taken)
+    assert not set(words) & set(getattr(optim, name)([leaf(P)], **taken).param_groups[0])
+    with pytest.raises(ValueError, match=f"{name}: steps are not recorded"):
+        getattr(optim, name)([leaf(P)], differentiable=True)
+
+
 def test_an_optimizer_needs_an_update():
     opt = optim.Optimizer([leaf(P)], {})
     with pytest.raises(NotImplementedError, match="update"):
@@ -485,6 +496,18 @@ def test_lbfgs_ends_where_the_loss_is_flat_infinite_or_not_a_number():
         assert len(calls) < 30
 
 
+@pytest.mark.parametrize("search", [None, "strong_wolfe"])
+def test_lbfgs_climbs_as_it_descends(search):
+    ends = []
+    for sign in (1.0, -1.0):
+        x = leaf([-1.2, 1.0])
+        opt = optim.LBFGS([x], lr=0.1 if search is None else 1.0, max_iter=15, line_search_fn=search, maximize=sign < 0)
+        first, calls = minimise(opt, lambda: sign * rosenbrock(x), 2)
+        assert first[0] == pytest.approx(sign * 24.2) and sign * calls[-1] < 4.2
+        ends.append(x.detach().numpy())
+    np.testing.assert_array_equal(*ends)
+
+
 def test_lbfgs_is_refused_where_it_cannot_work():
     p = leaf(P)
     opt = optim.LBFGS([p])
@@ -523,12 +546,20 @@ def test_muon(shape, nesterov, adjust):
     np.testing.assert_allclose(p.detach().numpy(), w, rtol=1e-9)
     state = pickle.loads(pickle.dumps(opt.state_dict()))
     q = leaf(p.detach().numpy())
-    other = optim.Muon([q])
+    other = optim.Muon([q], maximize=True)           # the state says otherwise
     other.load_state_dict(state)
     p.grad = q.grad = cg.tensor(g)
     opt.step()
     other.step()
     np.testing.assert_array_equal(p.detach().numpy(), q.detach().numpy())
+
+
+def test_muon_climbs():
+    w, g = np.arange(6.0).reshape(2, 3), np.array([[1.0, -2.0, 0.5], [0.25, 1.0, -1.0]])
+    p = leaf(w)
+    p.grad = cg.tensor(g)
+    optim.Muon([p], lr=0.02, weight_decay=0.0, maximize=True).step()
+    np.testing.assert_allclose(p.detach().numpy(), w + 0.02 * newton_schulz(g), rtol=1e-9)
 
 
 def test_muon_takes_matrices_only_and_zeros():

@@ -27,6 +27,8 @@ class Adagrad(FusedOptimizer):
         Added to the root.
     foreach, fused : optional
         Read for PyTorch's sake; steps are always fused.
+    differentiable : bool
+        Only False: steps are not recorded.
     maximize : bool, default False
         Climb instead of descending.
 
@@ -49,9 +51,9 @@ class Adagrad(FusedOptimizer):
 
     def __init__(self, params: Iterable[Any], lr: float | cg.Tensor = 1e-2, lr_decay: float = 0.0, weight_decay: float = 0.0,
                  initial_accumulator_value: float = 0.0, eps: float = 1e-10, foreach: bool | None = None, *, maximize: bool = False,
-                 fused: bool | None = None) -> None:
+                 differentiable: bool = False, fused: bool | None = None) -> None:
         super().__init__(params, {"lr": lr, "lr_decay": lr_decay, "weight_decay": weight_decay,
-                                  "initial_accumulator_value": initial_accumulator_value, "eps": eps, "maximize": maximize})
+                                  "initial_accumulator_value": initial_accumulator_value, "eps": eps, "maximize": maximize}, differentiable)
 
     def check_options(self, group: dict[str, Any]) -> None:
         self._not_negative(group, "lr", "lr_decay", "weight_decay", "initial_accumulator_value", "eps")
@@ -76,8 +78,10 @@ class Adadelta(FusedOptimizer):
     eps : float, default 1e-6
         Added under the roots.
     weight_decay : float, default 0
-    foreach : optional
-        Read for PyTorch's sake.
+    foreach, capturable : optional
+        Read for PyTorch's sake; steps are always fused.
+    differentiable : bool
+        Only False: steps are not recorded.
     maximize : bool, default False
 
     Notes
@@ -105,8 +109,8 @@ class Adadelta(FusedOptimizer):
     rule = "Adadelta"
 
     def __init__(self, params: Iterable[Any], lr: float | cg.Tensor = 1.0, rho: float = 0.9, eps: float = 1e-6, weight_decay: float = 0.0,
-                 foreach: bool | None = None, *, maximize: bool = False) -> None:
-        super().__init__(params, {"lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize})
+                 foreach: bool | None = None, *, capturable: bool = False, maximize: bool = False, differentiable: bool = False) -> None:
+        super().__init__(params, {"lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize}, differentiable)
 
     def check_options(self, group: dict[str, Any]) -> None:
         self._not_negative(group, "lr", "eps", "weight_decay")
@@ -137,8 +141,10 @@ class RMSprop(FusedOptimizer):
         Divide by the standard deviation of the gradient instead.
     maximize : bool, default False
         Climb instead of descending.
-    foreach : optional
-        Read for PyTorch's sake.
+    foreach, capturable : optional
+        Read for PyTorch's sake; steps are always fused.
+    differentiable : bool
+        Only False: steps are not recorded.
 
     Notes
     -----
@@ -164,10 +170,10 @@ class RMSprop(FusedOptimizer):
     rule = "RMSprop"
 
     def __init__(self, params: Iterable[Any], lr: float | cg.Tensor = 1e-2, alpha: float = 0.99, eps: float = 1e-8,
-                 weight_decay: float = 0.0, momentum: float = 0.0, centered: bool = False, *, maximize: bool = False,
-                 foreach: bool | None = None) -> None:
+                 weight_decay: float = 0.0, momentum: float = 0.0, centered: bool = False, capturable: bool = False,
+                 foreach: bool | None = None, maximize: bool = False, differentiable: bool = False) -> None:
         super().__init__(params, {"lr": lr, "alpha": alpha, "eps": eps, "weight_decay": weight_decay, "momentum": momentum,
-                                  "centered": centered, "maximize": maximize})
+                                  "centered": centered, "maximize": maximize}, differentiable)
 
     def check_options(self, group: dict[str, Any]) -> None:
         self._not_negative(group, "lr", "alpha", "eps", "weight_decay", "momentum")
@@ -192,8 +198,10 @@ class Rprop(FusedOptimizer):
     step_sizes : (float, float), default (1e-6, 50)
         Bounds of the length.
     maximize : bool, default False
-    foreach : optional
-        Read for PyTorch's sake.
+    foreach, capturable : optional
+        Read for PyTorch's sake; steps are always fused.
+    differentiable : bool
+        Only False: steps are not recorded.
 
     Notes
     -----
@@ -213,8 +221,9 @@ class Rprop(FusedOptimizer):
     rule = "Rprop"
 
     def __init__(self, params: Iterable[Any], lr: float | cg.Tensor = 1e-2, etas: tuple[float, float] = (0.5, 1.2),
-                 step_sizes: tuple[float, float] = (1e-6, 50.0), *, maximize: bool = False, foreach: bool | None = None) -> None:
-        super().__init__(params, {"lr": lr, "etas": etas, "step_sizes": step_sizes, "maximize": maximize})
+                 step_sizes: tuple[float, float] = (1e-6, 50.0), *, capturable: bool = False, foreach: bool | None = None,
+                 maximize: bool = False, differentiable: bool = False) -> None:
+        super().__init__(params, {"lr": lr, "etas": etas, "step_sizes": step_sizes, "maximize": maximize}, differentiable)
 
     def check_options(self, group: dict[str, Any]) -> None:
         self._not_negative(group, "lr")

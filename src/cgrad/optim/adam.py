@@ -45,8 +45,10 @@ class Adam(_Moments):
         Divide by the largest second moment so far (Reddi et al., 2018).
     maximize : bool, default False
         Climb instead of descending.
-    foreach, fused : optional
+    foreach, fused, capturable : optional
         Read for PyTorch's sake; steps are always fused.
+    differentiable : bool
+        Only False: steps are not recorded.
     decoupled_weight_decay : bool, default False
         Decay as `AdamW` does.
 
@@ -74,10 +76,10 @@ class Adam(_Moments):
     rule = "Adam"
 
     def __init__(self, params: Iterable[Any], lr: float | cg.Tensor = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
-                 weight_decay: float = 0.0, amsgrad: bool = False, *, maximize: bool = False, foreach: bool | None = None,
-                 fused: bool | None = None, decoupled_weight_decay: bool = False) -> None:
+                 weight_decay: float = 0.0, amsgrad: bool = False, *, foreach: bool | None = None, maximize: bool = False,
+                 capturable: bool = False, differentiable: bool = False, fused: bool | None = None, decoupled_weight_decay: bool = False) -> None:
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad,
-                                  "maximize": maximize, "decoupled_weight_decay": decoupled_weight_decay})
+                                  "maximize": maximize, "decoupled_weight_decay": decoupled_weight_decay}, differentiable)
 
     def tensors(self, group):
         return {**super().tensors(group), "max_exp_avg_sq": 0.0 if group["amsgrad"] else None}
@@ -101,8 +103,10 @@ class AdamW(Adam):
     weight_decay : float, default 1e-2
     amsgrad : bool, default False
     maximize : bool, default False
-    foreach, fused : optional
+    foreach, fused, capturable : optional
         Read for PyTorch's sake; steps are always fused.
+    differentiable : bool
+        Only False: steps are not recorded.
 
     Notes
     -----
@@ -121,8 +125,9 @@ class AdamW(Adam):
 
     def __init__(self, params: Iterable[Any], lr: float | cg.Tensor = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
                  weight_decay: float = 1e-2, amsgrad: bool = False, *, maximize: bool = False, foreach: bool | None = None,
-                 fused: bool | None = None) -> None:
-        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize, decoupled_weight_decay=True)
+                 capturable: bool = False, differentiable: bool = False, fused: bool | None = None) -> None:
+        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize, differentiable=differentiable,
+                         decoupled_weight_decay=True)
 
 
 class NAdam(_Moments):
@@ -139,8 +144,10 @@ class NAdam(_Moments):
     decoupled_weight_decay : bool, default False
         Decay as `AdamW` does.
     maximize : bool, default False
-    foreach : optional
-        Read for PyTorch's sake.
+    foreach, capturable : optional
+        Read for PyTorch's sake; steps are always fused.
+    differentiable : bool
+        Only False: steps are not recorded.
 
     Notes
     -----
@@ -165,10 +172,10 @@ class NAdam(_Moments):
     scalars: ClassVar[dict[str, Any]] = {"step": 0, "mu_product": 1.0}
 
     def __init__(self, params: Iterable[Any], lr: float | cg.Tensor = 2e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
-                 weight_decay: float = 0.0, momentum_decay: float = 4e-3, decoupled_weight_decay: bool = False, *, maximize: bool = False,
-                 foreach: bool | None = None) -> None:
+                 weight_decay: float = 0.0, momentum_decay: float = 4e-3, decoupled_weight_decay: bool = False, *, foreach: bool | None = None,
+                 maximize: bool = False, capturable: bool = False, differentiable: bool = False) -> None:
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "momentum_decay": momentum_decay,
-                                  "decoupled_weight_decay": decoupled_weight_decay, "maximize": maximize})
+                                  "decoupled_weight_decay": decoupled_weight_decay, "maximize": maximize}, differentiable)
 
     def check_options(self, group: dict[str, Any]) -> None:
         super().check_options(group)
@@ -196,8 +203,10 @@ class RAdam(_Moments):
     decoupled_weight_decay : bool, default False
         Decay as `AdamW` does.
     maximize : bool, default False
-    foreach : optional
-        Read for PyTorch's sake.
+    foreach, capturable : optional
+        Read for PyTorch's sake; steps are always fused.
+    differentiable : bool
+        Only False: steps are not recorded.
 
     Notes
     -----
@@ -221,10 +230,10 @@ class RAdam(_Moments):
     rule = "RAdam"
 
     def __init__(self, params: Iterable[Any], lr: float | cg.Tensor = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
-                 weight_decay: float = 0.0, decoupled_weight_decay: bool = False, *, maximize: bool = False,
-                 foreach: bool | None = None) -> None:
+                 weight_decay: float = 0.0, decoupled_weight_decay: bool = False, *, foreach: bool | None = None,
+                 maximize: bool = False, capturable: bool = False, differentiable: bool = False) -> None:
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
-                                  "decoupled_weight_decay": decoupled_weight_decay, "maximize": maximize})
+                                  "decoupled_weight_decay": decoupled_weight_decay, "maximize": maximize}, differentiable)
 
     def plan(self, group, first, step):
         step += 1
@@ -250,8 +259,10 @@ class Adamax(_Moments):
     eps : float, default 1e-8
         Added to the absolute gradient.
     weight_decay : float, default 0
-    foreach : optional
-        Read for PyTorch's sake.
+    foreach, capturable : optional
+        Read for PyTorch's sake; steps are always fused.
+    differentiable : bool
+        Only False: steps are not recorded.
     maximize : bool, default False
 
     Notes
@@ -278,8 +289,9 @@ class Adamax(_Moments):
     rule = "Adamax"
 
     def __init__(self, params: Iterable[Any], lr: float | cg.Tensor = 2e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
-                 weight_decay: float = 0.0, foreach: bool | None = None, *, maximize: bool = False) -> None:
-        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "maximize": maximize})
+                 weight_decay: float = 0.0, foreach: bool | None = None, *, maximize: bool = False, differentiable: bool = False,
+                 capturable: bool = False) -> None:
+        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "maximize": maximize}, differentiable)
 
     def tensors(self, group):
         return {"exp_avg": 0.0, "exp_inf": 0.0}

@@ -32,6 +32,8 @@ class LBFGS(Optimizer):
         Pairs of changes that are remembered.
     line_search_fn : {None, 'strong_wolfe'}
         With None every iteration goes `lr` times the direction.
+    maximize : bool, default False
+        Climb instead of descending; the memory is that of the negative loss.
 
     Notes
     -----
@@ -54,10 +56,10 @@ class LBFGS(Optimizer):
 
     def __init__(self, params: Iterable[Any], lr: float | cg.Tensor = 1.0, max_iter: int = 20, max_eval: int | None = None,
                  tolerance_grad: float = 1e-7, tolerance_change: float = 1e-9, history_size: int = 100,
-                 line_search_fn: str | None = None) -> None:
+                 line_search_fn: str | None = None, *, maximize: bool = False) -> None:
         super().__init__(params, {"lr": lr, "max_iter": max_iter, "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval,
                                   "tolerance_grad": tolerance_grad, "tolerance_change": tolerance_change, "history_size": history_size,
-                                  "line_search_fn": line_search_fn})
+                                  "line_search_fn": line_search_fn, "maximize": maximize})
 
     def add_param_group(self, group: dict[str, Any]) -> None:
         """Only the first group; LBFGS measures one direction for all parameters."""
@@ -87,7 +89,7 @@ class LBFGS(Optimizer):
 
         def evaluate():
             loss = closure()
-            self._loss = float(loss)
+            self._loss = -float(loss) if self.param_groups[0]["maximize"] else float(loss)
             return loss
 
         self._closure = evaluate
@@ -159,7 +161,8 @@ class LBFGS(Optimizer):
         return r
 
     def _gradient(self, params):
-        return cg.concat([computing(cg.zeros_like(p) if p.grad is None else p.grad.detach()).reshape(-1) for p in params])
+        grad = cg.concat([computing(cg.zeros_like(p) if p.grad is None else p.grad.detach()).reshape(-1) for p in params])
+        return -grad if self.param_groups[0]["maximize"] else grad
 
     def _move(self, params, start, t, d):
         """Parameters at start + t d."""

@@ -30,6 +30,8 @@ class Muon(Optimizer):
     adjust_lr_fn : {None, 'original', 'match_rms_adamw'}
         For a matrix of shape (m, n) the rate is multiplied by ``sqrt(max(1, m / n))`` or, so that rates of AdamW fit,
         ``0.2 * sqrt(max(m, n))``.
+    maximize : bool, default False
+        Climb instead of descending.
 
     Raises
     ------
@@ -56,9 +58,10 @@ class Muon(Optimizer):
 
     def __init__(self, params: Iterable[Any], lr: float | cg.Tensor = 1e-3, weight_decay: float = 0.1, momentum: float = 0.95,
                  nesterov: bool = True, ns_coefficients: tuple[float, float, float] = (3.4445, -4.775, 2.0315), eps: float = 1e-7,
-                 ns_steps: int = 5, adjust_lr_fn: str | None = None) -> None:
+                 ns_steps: int = 5, adjust_lr_fn: str | None = None, *, maximize: bool = False) -> None:
         super().__init__(params, {"lr": lr, "weight_decay": weight_decay, "momentum": momentum, "nesterov": nesterov,
-                                  "ns_coefficients": ns_coefficients, "eps": eps, "ns_steps": ns_steps, "adjust_lr_fn": adjust_lr_fn})
+                                  "ns_coefficients": ns_coefficients, "eps": eps, "ns_steps": ns_steps, "adjust_lr_fn": adjust_lr_fn,
+                                  "maximize": maximize})
 
     def check_options(self, group: dict[str, Any]) -> None:
         self._not_negative(group, "lr", "weight_decay", "momentum")
@@ -75,6 +78,8 @@ class Muon(Optimizer):
             if p.grad is None:
                 continue
             g, state = computing(p.grad.detach()), self.state[p]
+            if group["maximize"]:
+                g = -g
             old = state.get("momentum_buffer")
             b = g * (1 - momentum) if old is None else old + (g - old) * (1 - momentum)
             x = orthogonal(g + (b - g) * momentum if group["nesterov"] else b, group["ns_coefficients"], group["ns_steps"], group["eps"])

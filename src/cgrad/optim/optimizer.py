@@ -307,6 +307,12 @@ class FusedOptimizer(Optimizer):
 
     rule: ClassVar[str]
 
+    def __init__(self, params: Iterable[Any], defaults: dict[str, Any], differentiable: bool = False) -> None:
+        if differentiable:
+            raise ValueError(f"{type(self).__name__}: steps are not recorded; for a gradient through training, compute new parameters with "
+                             "cg.autograd.grad(..., create_graph=True) and run the model on them with cg.func.functional_call")
+        super().__init__(params, defaults)
+
     def tensors(self, group):
         """What the rule remembers, in its order, with the value it starts from; a value of None: this group does without."""
         raise NotImplementedError

@@ -28,6 +28,8 @@ class SGD(FusedOptimizer):
         Climb instead of descending.
     foreach, fused : optional
         Read for PyTorch's sake; steps are always fused.
+    differentiable : bool
+        Only False: steps are not recorded.
 
     Notes
     -----
@@ -51,9 +53,9 @@ class SGD(FusedOptimizer):
 
     def __init__(self, params: Iterable[Any], lr: float | cg.Tensor = 1e-3, momentum: float = 0.0, dampening: float = 0.0,
                  weight_decay: float = 0.0, nesterov: bool = False, *, maximize: bool = False, foreach: bool | None = None,
-                 fused: bool | None = None) -> None:
+                 differentiable: bool = False, fused: bool | None = None) -> None:
         super().__init__(params, {"lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay,
-                                  "nesterov": nesterov, "maximize": maximize})
+                                  "nesterov": nesterov, "maximize": maximize}, differentiable)
 
     def check_options(self, group: dict[str, Any]) -> None:
         self._not_negative(group, "lr", "momentum", "weight_decay")
@@ -85,8 +87,10 @@ class ASGD(FusedOptimizer):
     t0 : float, default 1e6
         When averaging begins.
     weight_decay : float, default 0
-    foreach : optional
-        Read for PyTorch's sake.
+    foreach, capturable : optional
+        Read for PyTorch's sake; steps are always fused.
+    differentiable : bool
+        Only False: steps are not recorded.
     maximize : bool, default False
 
     Notes
@@ -114,8 +118,10 @@ class ASGD(FusedOptimizer):
     scalars: ClassVar[dict[str, Any]] = {"step": 0, "eta": None, "mu": 1.0}
 
     def __init__(self, params: Iterable[Any], lr: float | cg.Tensor = 1e-2, lambd: float = 1e-4, alpha: float = 0.75, t0: float = 1e6,
-                 weight_decay: float = 0.0, foreach: bool | None = None, maximize: bool = False) -> None:
-        super().__init__(params, {"lr": lr, "lambd": lambd, "alpha": alpha, "t0": t0, "weight_decay": weight_decay, "maximize": maximize})
+                 weight_decay: float = 0.0, foreach: bool | None = None, maximize: bool = False, differentiable: bool = False,
+                 capturable: bool = False) -> None:
+        super().__init__(params, {"lr": lr, "lambd": lambd, "alpha": alpha, "t0": t0, "weight_decay": weight_decay, "maximize": maximize},
+                         differentiable)
 
     def check_options(self, group: dict[str, Any]) -> None:
         self._not_negative(group, "lr", "weight_decay")
