@@ -9,15 +9,15 @@ import cgrad
 
 # Page -> (title, the files under cgrad/ops whose functions it shows)
 FUNCTIONS = {
-    "creation": ("Making tensors", ["creation"]),
+    "creation": ("Making tensors", ["creation", "ranges", "triangles"]),
     "elementwise": ("Elementwise functions", ["elementwise", "arithmetic", "special", "casting"]),
     "comparison": ("Comparison, logic, choice", ["compare", "choosing", "methods"]),
-    "reduction": ("Reductions and statistics", ["reduction", "statistics", "softmax"]),
+    "reduction": ("Reductions and statistics", ["reduction", "variance", "statistics", "softmax"]),
     "scan": ("Running sums, differences, numerics", ["scan", "numerics"]),
     "products": ("Products of matrices", ["matmul", "einsum", "linalg"]),
     "shape": ("Shape and order of axes", ["shape", "strided", "diagonal"]),
-    "joining": ("Joining, splitting, repeating", ["joining", "editing"]),
-    "indexing": ("Indexing, gathering, scattering", ["indexing", "scattering"]),
+    "joining": ("Joining, splitting, repeating", ["joining", "splitting", "repeating", "editing"]),
+    "indexing": ("Indexing, gathering, scattering", ["indexing", "gathering", "slices", "masking", "scattering"]),
     "sorting": ("Sorting, searching, sets", ["sorting", "searching"]),
     "activation": ("Activations", ["activation"]),
 }

@@ -146,7 +146,7 @@ REEXPORTS = {   # names of the top level that are defined, with their types, els
     "cgrad.core.tensor": ["Tensor"],
     "cgrad.ops.namespace": ["NamespaceInfo as __array_namespace_info__"],
     "cgrad.ops.op": ["Op"],
-    "cgrad.ops.random": ["Generator"],
+    "cgrad.ops.generator": ["Generator"],
 }
 MODULES = [cg.linalg, cg.fft, cg.special]      # modules of functions whose stubs are written here
 FURTHER = {"where": ("condition: _ArrayLike", "tuple[Tensor, ...]")}        # another signature of a function, and what it then returns
@@ -232,7 +232,7 @@ def tensor_stub():
         BUILTINS, "from collections.abc import Callable, Iterator, Sequence", "from types import EllipsisType",
         "from typing import Any, Literal, Self, SupportsIndex, TypeAlias, overload", "", "import numpy as np",
         "from typing_extensions import disjoint_base", "",
-        "from cgrad.core.dtype import DType", "from cgrad.core.tape import Node", "from cgrad.ops.random import Generator",
+        "from cgrad.core.dtype import DType", "from cgrad.core.tape import Node", "from cgrad.ops.generator import Generator",
         "from cgrad.ops.results import Extremes, Frexp, Selection, Slogdet", "",
         ALIASES, "@disjoint_base", "class Tensor:",
     ]

@@ -11,9 +11,9 @@ from cgrad.autograd.mode import enable_grad as enable_grad, no_grad as no_grad, 
 from cgrad.core.dtype import DType as dtype
 from cgrad.core.tensor import Tensor as Tensor
 from cgrad.files import load as load, save as save
+from cgrad.ops.generator import Generator as Generator
 from cgrad.ops.namespace import NamespaceInfo as __array_namespace_info__
 from cgrad.ops.op import Op as Op
-from cgrad.ops.random import Generator as Generator
 from cgrad.show.explain import explain as explain
 from cgrad.show.graph import graph as graph
 from cgrad.show.profile import profile as profile

@@ -3,9 +3,11 @@
 The transforms themselves give complex numbers, and complex dtypes do not exist yet; asking for one says so.
 """
 from cgrad.core.arguments import as_tensor, several_axes, whole_number
-from cgrad.ops.creation import arange, check_device, finish
+from cgrad.ops.creation import check_device, finish
+from cgrad.ops.ranges import arange
 from cgrad.ops.define import door
-from cgrad.ops.joining import concat, roll
+from cgrad.ops.joining import concat
+from cgrad.ops.repeating import roll
 
 __all__ = ["fftfreq", "fftshift", "ifftshift", "rfftfreq"]
 

@@ -5,7 +5,7 @@ Matrices are the last two axes of a tensor, all leading axes are batches.  The n
 """
 from cgrad.core.arguments import as_tensor
 from cgrad.core.forward.lapack import LinAlgError
-from cgrad.ops.creation import diagonal_number
+from cgrad.ops.triangles import diagonal_number
 from cgrad.ops.diagonal import _diagonal, _two_axes, trace
 from cgrad.ops.linalg.decompositions import (
     cholesky, cholesky_ex, eigh, eigvalsh, qr, svd, svdvals,

@@ -21,7 +21,7 @@ from cgrad.core.storage import memory_stats
 from cgrad.core.tape import is_grad_enabled
 from cgrad.core.tensor import Tensor
 from cgrad.ops.creation import zeros
-from cgrad.ops.random import get_rng_state, set_rng_state
+from cgrad.ops.generator import get_rng_state, set_rng_state
 from cgrad.tree import flatten, tree_map
 
 __all__ = ["checkpoint_budget"]

@@ -10,7 +10,7 @@ from cgrad.core.graph import sources, tail_of
 from cgrad.core.record import keep_version, record_custom
 from cgrad.core.tape import is_grad_enabled, latest_sequence, swap_grad_enabled
 from cgrad.core.tensor import Tensor
-from cgrad.ops.random import get_rng_state, set_rng_state
+from cgrad.ops.generator import get_rng_state, set_rng_state
 from cgrad.tree import flatten, unflatten
 
 __all__ = ["checkpoint", "checkpoint_sequential"]

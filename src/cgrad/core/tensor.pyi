@@ -9,7 +9,7 @@ from typing_extensions import disjoint_base
 
 from cgrad.core.dtype import DType
 from cgrad.core.tape import Node
-from cgrad.ops.random import Generator
+from cgrad.ops.generator import Generator
 from cgrad.ops.results import Extremes, Frexp, Selection, Slogdet
 
 _Number: TypeAlias = _bool | _int | _float

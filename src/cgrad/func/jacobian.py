@@ -11,7 +11,8 @@ from cgrad.func.arguments import Picked, checked
 from cgrad.func.grad import differentiated
 from cgrad.func.jvp import along, push
 from cgrad.func.vjp import Pullback
-from cgrad.ops.creation import eye, zeros, zeros_like
+from cgrad.ops.creation import zeros, zeros_like
+from cgrad.ops.triangles import eye
 from cgrad.ops.joining import concat, stack
 from cgrad.ops.shape import expand_dims, moveaxis
 from cgrad.tree import tree_map, unflatten

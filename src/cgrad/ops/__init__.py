@@ -3,12 +3,11 @@
 Start with elementwise.py (what an entry looks like), then define.py (what becomes of it) and op.py (the same as a class).
 """
 
-from cgrad.ops import creation, random, wiring  # wiring imports every op file and connects the core to them
+from cgrad.ops import generator, wiring  # wiring imports every op file and connects the core to them
 from cgrad.ops.define import PUBLIC
 from cgrad.ops.op import Op
 
 __all__ = ["PUBLIC", "Op"]
 
-for _module in (creation, random):
-    for _name in _module.__all__:
-        PUBLIC.setdefault(_name, getattr(_module, _name))
+for _name in generator.__all__:
+    PUBLIC[_name] = getattr(generator, _name)

@@ -7,7 +7,8 @@ order, forward mode and the gradient of the mask go through the matrix of weight
 from cgrad.core.dtype import bool_ as boolean
 from cgrad.core.forward import attention as forward
 from cgrad.ops import compare
-from cgrad.ops.creation import ones, tril
+from cgrad.ops.creation import ones
+from cgrad.ops.triangles import tril
 from cgrad.ops.define import define, joint
 from cgrad.ops.matmul import matmul
 from cgrad.ops.reduction import _sum

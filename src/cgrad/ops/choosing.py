@@ -8,9 +8,10 @@ from cgrad.core.arguments import as_tensor, whole_number
 from cgrad.core.convert import tensor_from
 from cgrad.core.tensor import Tensor
 from cgrad.ops.compare import logical_not, where
-from cgrad.ops.creation import asarray, meshgrid, zeros
+from cgrad.ops.creation import asarray, zeros
+from cgrad.ops.ranges import meshgrid
 from cgrad.ops.define import public
-from cgrad.ops.indexing import take
+from cgrad.ops.gathering import take
 from cgrad.ops.joining import stack
 from cgrad.ops.namespace import result_type
 from cgrad.ops.scattering import masked_scatter

@@ -6,7 +6,8 @@ from cgrad.core.arguments import as_tensor, cast, one_axis, whole_number
 from cgrad.core.forward import copy as forward_copy
 from cgrad.core.forward import fill
 from cgrad.core.forward import shape as forward
-from cgrad.ops.creation import diagonal_number, zeros
+from cgrad.ops.creation import zeros
+from cgrad.ops.triangles import diagonal_number
 from cgrad.ops.define import LINEAR, define, public
 from cgrad.ops.joining import concat
 from cgrad.ops.reduction import _sum

@@ -9,9 +9,11 @@ from cgrad.core.convert import tensor_from
 from cgrad.core.forward.index import value_for
 from cgrad.core.tensor import Tensor, register_method
 from cgrad.ops.compare import where
-from cgrad.ops.creation import arange, zeros
+from cgrad.ops.creation import zeros
+from cgrad.ops.ranges import arange
 from cgrad.ops.define import public
-from cgrad.ops.indexing import take, unravel_index
+from cgrad.ops.gathering import take
+from cgrad.ops.masking import unravel_index
 from cgrad.ops.joining import concat
 from cgrad.ops.scan import diff
 from cgrad.ops.searching import flatnonzero

@@ -10,7 +10,7 @@ import string
 import numpy as np
 
 from cgrad.core.arguments import as_tensor
-from cgrad.ops.creation import arange
+from cgrad.ops.ranges import arange
 from cgrad.ops.define import public
 from cgrad.ops.matmul import _matmul
 from cgrad.ops.reduction import _sum

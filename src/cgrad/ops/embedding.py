@@ -7,7 +7,8 @@ index whose row counts as a constant, -1 for none; the indices are an input, so 
 from cgrad.core.dtype import int64
 from cgrad.core.forward import embedding as forward
 from cgrad.ops import compare
-from cgrad.ops.creation import arange, ones
+from cgrad.ops.creation import ones
+from cgrad.ops.ranges import arange
 from cgrad.ops.define import NONDIFF, define, joint
 from cgrad.ops.joining import stack
 from cgrad.ops.reduction import _sum

@@ -10,7 +10,7 @@ from cgrad.core.forward import copy as forward
 from cgrad.core.forward_mode import highest_level
 from cgrad.core.tape import is_grad_enabled
 from cgrad.core.tensor import Tensor, register_method
-from cgrad.ops import activation, arithmetic, compare, creation, elementwise, matmul, scan, special
+from cgrad.ops import activation, arithmetic, compare, elementwise, matmul, scan, special, triangles
 from cgrad.core.arguments import as_tensor
 from cgrad.ops.batching import with_ndim
 from cgrad.ops.creation import zeros_like
@@ -144,11 +144,11 @@ _FAMILIES = {
     activation: ["relu"],
     compare: ["clip", "clamp_min", "clamp_max", "logical_not", "logical_and", "logical_or", "logical_xor", "bitwise_not", "bitwise_and",
               "bitwise_or", "bitwise_xor", "bitwise_left_shift", "bitwise_right_shift", "nan_to_num"],
-    creation: ["tril", "triu"],
     matmul: ["addmm"],
     products: ["addmv", "addr", "addbmm", "baddbmm"],
     scan: ["cumulative_sum", "cumulative_prod"],
     special: ["lgamma", "digamma", "mvlgamma", "erfinv", "i0", "sinc", "logit", "xlogy", "heaviside", "ldexp", "nextafter", "gcd", "lcm", "igamma", "igammac"],
+    triangles: ["tril", "triu"],
 }
 
 

@@ -10,11 +10,13 @@ from cgrad.core.forward import classes
 from cgrad.core.forward import loss as forward
 from cgrad.ops import compare
 from cgrad.ops.arithmetic import maximum, minimum
-from cgrad.ops.creation import arange, full
+from cgrad.ops.creation import full
+from cgrad.ops.ranges import arange
 from cgrad.ops.define import define, joint
 from cgrad.ops.elementwise import exp, log, log1p
-from cgrad.ops.indexing import _gather, _gather_adjoint
-from cgrad.ops.joining import concat, stack, tile
+from cgrad.ops.gathering import _gather, _gather_adjoint
+from cgrad.ops.joining import concat, stack
+from cgrad.ops.repeating import tile
 from cgrad.ops.reduction import _sum
 from cgrad.ops.shape import _reshape, broadcast_to, moveaxis
 from cgrad.ops.softmax import _softmax, logsumexp

@@ -14,7 +14,8 @@ from cgrad.ops.compare import where
 from cgrad.ops.creation import zeros_like
 from cgrad.ops.define import BILINEAR, define, public
 from cgrad.ops.elementwise import sqrt
-from cgrad.ops.joining import concat, pad
+from cgrad.ops.joining import concat
+from cgrad.ops.repeating import pad
 from cgrad.ops.linalg import products
 from cgrad.ops.linalg.solving import lstsq
 from cgrad.ops.reduction import sum

@@ -8,7 +8,7 @@ stride and so on; all of its sizes lie in it.
 from cgrad.core.forward import gather
 from cgrad.core.forward import pool as forward
 from cgrad.ops.define import BILINEAR, LINEAR, NONDIFF, define
-from cgrad.ops.indexing import _gather
+from cgrad.ops.gathering import _gather
 
 even_windows, adaptive_windows = forward.even_windows, forward.adaptive_windows
 

@@ -10,7 +10,7 @@ from cgrad.ops.compare import isinf, where
 from cgrad.ops.creation import ones_like, zeros, zeros_like
 from cgrad.ops.define import LINEAR, define, public
 from cgrad.ops.elementwise import exp
-from cgrad.ops.indexing import _gather, _scatter_add
+from cgrad.ops.gathering import _gather, _scatter_add
 from cgrad.ops.joining import concat
 from cgrad.ops.results import Selection
 from cgrad.ops.shape import reshape

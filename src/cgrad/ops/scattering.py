@@ -8,9 +8,12 @@ from cgrad.core.arguments import as_tensor, one_axis
 from cgrad.core.forward import gather as forward
 from cgrad.core.forward.index import value_for
 from cgrad.ops.compare import isnan, where
-from cgrad.ops.creation import arange, full_like, ones_like, zeros
+from cgrad.ops.creation import full_like, ones_like, zeros
+from cgrad.ops.ranges import arange
 from cgrad.ops.define import define, public
-from cgrad.ops.indexing import _gather, _key, _scatter, _scatter_add, _scatter_clear, bool_mask, common_shape, in_place, index_put, scattered
+from cgrad.ops.gathering import _gather, _scatter, _scatter_add, _scatter_clear, scattered
+from cgrad.ops.indexing import _key, in_place, index_put
+from cgrad.ops.masking import bool_mask, common_shape
 from cgrad.ops.joining import concat
 from cgrad.ops.scan import _recurrence, cumulative_sum
 from cgrad.ops.shape import flip, reshape

@@ -8,9 +8,12 @@ from cgrad.core.forward import search as forward
 from cgrad.core.tensor import Tensor
 from cgrad.ops import reduction
 from cgrad.ops.compare import isfinite, where
-from cgrad.ops.creation import asarray, linspace, ones, ones_like, zeros
+from cgrad.ops.creation import asarray, ones, ones_like, zeros
+from cgrad.ops.ranges import linspace
 from cgrad.ops.define import NONDIFF, define, public
-from cgrad.ops.indexing import getitem, nonzero, scatter, scatter_add, take_along_axis
+from cgrad.ops.gathering import scatter, scatter_add, take_along_axis
+from cgrad.ops.indexing import getitem
+from cgrad.ops.masking import nonzero
 from cgrad.ops.joining import concat, stack
 from cgrad.ops.results import Histogram, UniqueAll, UniqueCounts, UniqueInverse
 from cgrad.ops.scan import cumulative_sum

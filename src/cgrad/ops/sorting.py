@@ -14,7 +14,7 @@ from cgrad.ops.compare import isinf, isnan, where
 from cgrad.ops.creation import asarray
 from cgrad.ops.define import NONDIFF, define, public
 from cgrad.ops.elementwise import ceil, floor, round
-from cgrad.ops.indexing import _gather, _gather_adjoint
+from cgrad.ops.gathering import _gather, _gather_adjoint
 from cgrad.ops.reduction import max, min, sum
 from cgrad.ops.results import Extremes, Selection
 from cgrad.ops.shape import moveaxis, permute_dims, reshape

@@ -16,7 +16,8 @@ from cgrad.ops.creation import full_like
 from cgrad.ops.define import public
 from cgrad.ops.elementwise import sqrt
 from cgrad.ops.matmul import matmul
-from cgrad.ops.reduction import _correction, all, argmax, argmin, max, mean, min, nanmean, prod, sum
+from cgrad.ops.reduction import all, argmax, argmin, max, mean, min, nanmean, prod, sum
+from cgrad.ops.variance import _correction
 from cgrad.ops.scan import cumulative_prod, cumulative_sum
 from cgrad.ops.shape import broadcast_to, reshape
 from cgrad.ops.sorting import nanquantile, quantile

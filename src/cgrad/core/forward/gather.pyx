@@ -1,7 +1,7 @@
 """Gather and scatter along an axis, and the places of true elements.
 
 One index for each place, where index.pyx has whole keys.  Indices and shapes are checked before the first element is written.
-Called by ops/indexing.py.  Long loops (kernels/index.pyx) run without the GIL.  Next to read: ops/indexing.py.
+Called by ops/gathering.py.  Long loops (kernels/index.pyx) run without the GIL.  Next to read: ops/gathering.py.
 """
 from libc.stdint cimport int64_t
 

@@ -1,6 +1,6 @@
 """Joining, cutting, repeating and padding without derivatives.
 
-Owns concat, stack, split, unstack, roll, repeat, tile and constant padding.  Called by ops/joining.py with axes already in range;
+Owns concat, stack, split, unstack, roll, repeat, tile and constant padding.  Called by ops/joining.py and ops/repeating.py with axes already in range;
 shapes are checked here.  Pieces are copied through views by the n-d copy of the core, so layout, dtype and threads are its business;
 cutting gives views.  Holds the GIL, which the copy releases when it is long.  Next to read: ops/joining.py.
 """

@@ -1,4 +1,4 @@
-"""Frames around tensors, with PyTorch's order of widths; the frames themselves are made in `ops/joining.py`."""
+"""Frames around tensors, with PyTorch's order of widths; the frames themselves are made in `ops/repeating.py`."""
 from __future__ import annotations
 
 import cgrad as cg

@@ -7,7 +7,8 @@ What is not determined (signs of vectors, vectors of equal values) has no deriva
 Next: solving.py.
 """
 from cgrad.core.forward import lapack
-from cgrad.ops.creation import _triangle, zeros, zeros_like
+from cgrad.ops.creation import zeros, zeros_like
+from cgrad.ops.triangles import _triangle
 from cgrad.ops.define import define, public
 from cgrad.ops.indexing import _getitem
 from cgrad.ops.joining import concat

@@ -4,7 +4,7 @@ The formula for square matrices is that of Walter and Lehmann (2012); what lies 
 """
 from cgrad.core.forward import lapack
 from cgrad.core.arguments import as_tensor
-from cgrad.ops.creation import _triangle, eye
+from cgrad.ops.triangles import _triangle, eye
 from cgrad.ops.define import NONDIFF, define
 from cgrad.ops.indexing import _getitem
 from cgrad.ops.joining import concat

@@ -2,7 +2,7 @@
 from cgrad.core.arguments import as_floating
 from cgrad.ops.batching import with_ndim
 from cgrad.ops.compare import where
-from cgrad.ops.creation import eye
+from cgrad.ops.triangles import eye
 from cgrad.ops.define import door
 from cgrad.ops.diagonal import _diagonal, _embed
 from cgrad.ops.shape import _expand_dims

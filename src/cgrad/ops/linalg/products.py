@@ -8,7 +8,8 @@ from cgrad.core.forward import lapack
 from cgrad.core.arguments import as_floating, as_tensor, one_axis, whole_number
 from cgrad.ops.arithmetic import power
 from cgrad.ops.compare import where
-from cgrad.ops.creation import arange, eye
+from cgrad.ops.ranges import arange
+from cgrad.ops.triangles import eye
 from cgrad.ops.define import define, public
 from cgrad.ops.indexing import _getitem
 from cgrad.ops.joining import concat

@@ -3,7 +3,7 @@
 The gradient of a solution is another solution, with the transposed matrix.  Next: solving.py.
 """
 from cgrad.core.forward import lapack
-from cgrad.ops.creation import _triangle, eye
+from cgrad.ops.triangles import _triangle, eye
 from cgrad.ops.define import define, public
 from cgrad.ops.linalg.matrices import aligned, linalg, matrix, right_hand_side, square
 from cgrad.ops.shape import _squeeze
