@@ -1,5 +1,6 @@
 """Op, the extension API: on numbers, recorded, shared instances, second order, forward mode."""
 import math
+import threading
 import warnings
 
 import numpy as np
@@ -385,3 +386,33 @@ def test_numbers_that_come_from_no_tensor_may_be_kept():
     x = cg.tensor(3.0, requires_grad=True)
     (g,) = cg.autograd.grad(Scaled()(x), x, create_graph=True)
     assert cg.autograd.grad(g, x)[0].item() == 1.0
+
+
+class Jittered(cg.Op):
+    """Keeps what it computed on the way; with `elsewhere`, a function that another thread runs meanwhile."""
+
+    def __init__(self, draws, elsewhere=None):
+        self.draws, self.elsewhere = draws, elsewhere
+
+    def forward(self, x):
+        self.square = x * x
+        if self.elsewhere is not None:
+            thread = threading.Thread(target=self.elsewhere)
+            thread.start()
+            thread.join()
+        return self.square * x + (cg.rand(()) if self.draws else 0)
+
+    def backward(self, g):
+        return 3 * g * self.square
+
+
+def test_only_what_its_own_thread_draws_keeps_a_forward_from_being_repeated():
+    for op in (Jittered(True), Jittered(False, lambda: cg.rand(3))):
+        x = cg.tensor(2.0, requires_grad=True)
+        y = op(x)
+        if op.draws:
+            with pytest.raises(RuntimeError, match="Jittered.*drew random numbers, so it cannot be repeated"):
+                cg.autograd.grad(y, x, create_graph=True)
+        else:
+            slope, = cg.autograd.grad(y, x, create_graph=True)
+            assert slope.item() == 12 and cg.autograd.grad(slope, x)[0].item() == 12

@@ -3,16 +3,8 @@
 Loaded when it happens.  Who wrote is noted at the first write after a save (`note_writer` in storage.pyx); who saved, under
 `autograd.detect_anomaly` only, since every recorded operation would pay for it.  Next: engine.pyx, which finds the fault.
 """
-import linecache
-
 from cgrad.core.record import writer_of
-
-
-def line_text(source):
-    """``file, line 3, in f: y = x * 2`` for (file, line, function)."""
-    file, line, function = source
-    code = linecache.getline(file, line).strip()
-    return f"{file}, line {line}, in {function}{f': {code}' if code else ''}"
+from cgrad.core.source import line_text
 
 
 def overwritten(owner, x, which, version, source=None):

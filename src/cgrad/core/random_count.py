@@ -1,14 +1,14 @@
-"""How often random numbers were drawn: an Op whose forward draws cannot be repeated (see ops/op.py)."""
+"""How often a thread drew random numbers: an Op whose forward draws cannot be repeated (see ops/op.py)."""
+import threading
 
-_draws = 0
+_thread = threading.local()
 
 
 def count():
-    """The number of draws so far."""
-    return _draws
+    """The number of this thread's draws so far."""
+    return getattr(_thread, "draws", 0)
 
 
 def bump():
     """Note a draw."""
-    global _draws
-    _draws += 1
+    _thread.draws = count() + 1

@@ -1,5 +1,5 @@
 """Why a tensor has no graph, in a sentence: what errors and `Tensor.why_no_grad` say.  Loaded when it happens."""
-from cgrad.core.overwritten import line_text
+from cgrad.core.source import line_text
 from cgrad.core.record import why_unrecorded
 
 

@@ -148,11 +148,6 @@ def publish(name, function, method=True):
             register_method(spelling, function)
 
 
-def set_symbol(symbol, function):
-    """Let an operator of Tensor call a function."""
-    apply.set_operator(symbol, function)
-
-
 def _rules(entry, vjp, fused):
     count = max(entry.n_inputs, 1)
     functions = vjp if isinstance(vjp, tuple) else (vjp,) + (None,) * (count - 1)

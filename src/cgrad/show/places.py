@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from cgrad.autograd.debug.anomaly import users_line
+from cgrad.core.source import users_line
 from cgrad.autograd.mode import enable_grad
 from cgrad.core import watchers
 from cgrad.core.tensor import Tensor

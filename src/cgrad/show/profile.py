@@ -10,7 +10,7 @@ import threading
 from time import perf_counter_ns
 from typing import NamedTuple
 
-from cgrad.autograd.debug.anomaly import users_line
+from cgrad.core.source import users_line
 from cgrad.core import engine, inplace, watchers
 from cgrad.core.apply import watch_operators
 from cgrad.core.door import Door, watch_calls

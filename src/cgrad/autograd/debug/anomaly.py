@@ -1,12 +1,10 @@
 """detect_anomaly: stop where the first NaN or infinity appears, and say which line of the user's code made it."""
 from __future__ import annotations
 
-import os
-import sys
 import threading
 
 from cgrad.core import batching, watchers
-from cgrad.core.overwritten import line_text
+from cgrad.core.source import line_text, users_line
 from cgrad.core.record import note_detached
 from cgrad.core.tape import swap_grad_enabled
 from cgrad.core.tensor import Tensor
@@ -17,7 +15,6 @@ amax, amin, argwhere, count_nonzero, isfinite, isnan, logical_not = (
 
 __all__ = ["detect_anomaly", "is_anomaly_enabled", "set_detect_anomaly"]
 
-HERE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 _state = threading.local()
 
 
@@ -188,14 +185,6 @@ def _summary(x):
         return f"of shape {tuple(x.shape)} from {amin(x).item():.6g} to {amax(x).item():.6g}"
     finally:
         swap_grad_enabled(before)
-
-
-def users_line():
-    """(file, line, function) of the innermost frame outside cgrad."""
-    frame = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(HERE):
-        frame = frame.f_back
-    return None if frame is None else (frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
 
 
 def _where(node):

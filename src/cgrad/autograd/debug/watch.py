@@ -4,7 +4,7 @@ from __future__ import annotations
 import linecache
 import threading
 
-from cgrad.autograd.debug.anomaly import users_line
+from cgrad.core.source import users_line
 from cgrad.core import watchers
 from cgrad.core.tensor import Tensor
 
