@@ -1,4 +1,6 @@
 """memory.report counts what the tape keeps, by operation, line and module, and what checkpoints would save."""
+import math
+
 import pytest
 
 import cgrad as cg
@@ -116,3 +118,13 @@ def test_refusals():
     with pytest.raises(AttributeError, match="cgrad.memory"):
         cg.memory.nothing
     assert "report" in dir(cg.memory)
+
+
+def test_a_checkpoint_in_the_graph_is_looked_at_like_any_operation():
+    x = cg.zeros(1000, requires_grad=True)
+    y = cg.checkpoint(lambda x: cg.exp(x).tanh(), x * 2.0).sum()
+    assert cg.memory.report(y).nbytes == 4000                             # its argument
+    assert "checkpoint" in str(cg.graph(y))
+    walk = str(cg.explain(y))
+    assert f"{2 / math.cosh(1) ** 2:.4g}" in walk.splitlines()[-1]          # d/dx tanh(exp(2x)) at 0
+    assert "rule of checkpoint" in walk and "exp" not in walk         # what it does inside is its own

@@ -258,7 +258,7 @@ class Explanation:
             if step is None:
                 rows.append(f'<tr><th colspan="3" style="text-align:left;padding-top:0.8em">{html.escape(formula)}</th></tr>')
             else:
-                rows.append(f'<tr><td style="text-align:right;opacity:0.6">{step}</td><td style="text-align:left"><code>{html.escape(formula)}</code></td>'
+                rows.append(f'<tr><td style="text-align:right;opacity:0.75">{step}</td><td style="text-align:left"><code>{html.escape(formula)}</code></td>'
                             f'<td style="text-align:left">{html.escape(numbers)}</td></tr>')
         return f"<table>{''.join(rows)}</table>"
 

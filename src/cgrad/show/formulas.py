@@ -55,7 +55,9 @@ def documented_rule(doc, i, count, names):
     formulas = re.findall(r"``(.+?)``", sentence)
     if len(formulas) == count > 1:
         return _renamed(formulas[i], names)
-    return re.sub(r"``(.+?)``", lambda match: _renamed(match[1], names) or match[1], sentence) if count == 1 and len(sentence) <= 90 else None
+    if count != 1 or len(sentence) > 90:
+        return None
+    return re.sub(r"``(.+?)``|`(\w+)`", lambda match: _renamed(match[1], names) or match[1] if match[1] else names.get(match[2], match[2]), sentence)
 
 
 def _renamed(text, names):

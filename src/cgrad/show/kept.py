@@ -36,8 +36,8 @@ class Kept:
 
 def _saved(node):
     operation = node.operation
-    if not hasattr(operation, "input_names"):                # a user's Op
-        for x in {id(x): x for x, _ in getattr(operation, "versions", ()) if isinstance(x, Tensor)}.values():
+    if not hasattr(operation, "input_names"):                # a user's Op, a checkpoint
+        for x in {id(x): x for x, *_ in getattr(operation, "versions", ()) if isinstance(x, Tensor)}.values():
             yield "state", x
         return
     names = operation.input_names

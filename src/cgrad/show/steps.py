@@ -90,8 +90,8 @@ class Walk(Record):
         for node in self.nodes:
             if node in noted:
                 given, results = noted[node]
-            elif not hasattr(node.operation, "input_names"):          # a user's Op
-                given, results = node.operation.args, node.operation.result
+            elif not hasattr(node.operation, "input_names"):          # a user's Op; a checkpoint, which keeps neither
+                given, results = getattr(node.operation, "args", ()), getattr(node.operation, "result", ())
             else:
                 given, results = node.saved_inputs, node.saved_results
             for place, value in zip(self.inputs(node), given):
@@ -108,7 +108,7 @@ class Walk(Record):
 
     def _compute_again(self, node, values):
         inputs = self.inputs(node)
-        if (node, 0) in values or getattr(node.operation, "function", None) is None or node.operation.n_inputs < 0 \
+        if (node, 0) in values or getattr(node.operation, "function", None) is None or getattr(node.operation, "n_inputs", -1) < 0 \
                 or any(place not in values for place in inputs):
             return
         out = node.operation.function(*[values[place] for place in inputs], *node.arguments.values())
@@ -117,10 +117,10 @@ class Walk(Record):
 
     def _backward(self, gradient):
         parts = []
-        thread = threading.get_ident()
+        thread, nodes = threading.get_ident(), set(self.nodes)
 
         def note(node, i, g):
-            if threading.get_ident() == thread:
+            if threading.get_ident() == thread and node in nodes:      # a checkpoint goes backward through a graph of its own
                 edge, number = node.next_functions[i]
                 parts.append((node, i, edge if isinstance(edge, Tensor) else (edge, number), g))
 
