@@ -1,4 +1,5 @@
 """How the documentation is built: ``python -m sphinx -W -b html docs docs/_build/html``, with cgrad installed and its extra `docs`."""
+import os
 import sys
 from pathlib import Path
 
@@ -13,8 +14,8 @@ import cgrad  # noqa: E402
 project, author, copyright = "cgrad", "cgrad contributors", "cgrad contributors"
 release = version = cgrad.__version__
 
-extensions = ["sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc", "myst_parser"]
-exclude_patterns = ["_build", "examples/*.txt"]
+extensions = ["sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc", "myst_parser", "sphinx_gallery.gen_gallery", "picture"]
+exclude_patterns = ["_build"]
 source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
@@ -38,8 +39,14 @@ html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {"show_toc_level": 2, "navigation_with_keys": False, "navbar_align": "left", "header_links_before_dropdown": 7,
                       "navbar_end": ["theme-switcher"], "secondary_sidebar_items": ["page-toc"], "footer_start": ["copyright"],
-                      "footer_end": [], "pygments_light_style": "tango", "pygments_dark_style": "monokai"}
+                      "footer_end": [], "pygments_light_style": "a11y-high-contrast-light", "pygments_dark_style": "a11y-high-contrast-dark"}
 html_sidebars = {"index": [], "changelog": []}
 
 reference.write(HERE / "reference")
-gallery.write(HERE / "examples")
+
+os.environ["TQDM_DISABLE"] = "1"        # no progress bars in what the examples print
+# A name of a function instead of the function lets Sphinx keep its cache.
+sphinx_gallery_conf = {"examples_dirs": "../examples", "gallery_dirs": "examples", "filename_pattern": gallery.pattern(),
+                       "within_subsection_order": "gallery.order", "reset_argv": "gallery.arguments", "abort_on_example_error": True,
+                       "download_all_examples": False, "notebook_extensions": set(), "show_signature": False, "write_computation_times": False,
+                       "image_srcset": ["2x"]}

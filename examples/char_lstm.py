@@ -1,10 +1,11 @@
-"""Train an LSTM to write descriptions of data sets, character by character.
+"""Train an LSTM to write descriptions of data sets, character by character
+===========================================================================
 
 The text are the descriptions that come with scikit-learn's data sets.  It is laid out as rows side by side and read from left to right,
 some characters at a time; the state at the end of one step is where the next begins, but gradients stop there (truncated backpropagation
 through time).
 
-Run it:  python examples/char_lstm.py
+Run it: ``python examples/char_lstm.py``
 """
 import argparse
 import math
@@ -68,7 +69,7 @@ def write(model, start, length, temperature):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--epochs", type=int, default=30)
     parser.add_argument("--rows", type=int, default=16, help="rows into which the text is cut (default: %(default)s)")
     parser.add_argument("--steps", type=int, default=48, help="characters between two stops of the gradient (default: %(default)s)")

@@ -1,9 +1,10 @@
-"""Train a small network to read handwritten digits.
+"""Train a small network to read handwritten digits
+===================================================
 
 The data are the 1,797 real digits that come with scikit-learn: 8 by 8 pixels, drawn by 43 people.  A fifth of them is held out
 and never trained on; the score printed after each epoch is the share of those that the network reads correctly.
 
-Run it:  python examples/digits.py
+Run it: ``python examples/digits.py``
 """
 import argparse
 import time
@@ -94,11 +95,10 @@ def draw(losses, scores, path):
         axes.grid(alpha=0.3)
         axes.xaxis.get_major_locator().set_params(integer=True)
     figure.savefig(path, dpi=120)
-    plt.close(figure)
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--epochs", type=int, default=30)
     parser.add_argument("--batch-size", type=int, default=32)
     parser.add_argument("--lr", type=float, default=2e-3)

@@ -1,10 +1,11 @@
-"""Gaussian process regression: how a disease progresses, with error bars.
+"""Gaussian process regression: how a disease progresses, with error bars
+=========================================================================
 
 The data are the 442 diabetes patients (age, sex, body mass, blood pressure, six blood values) that come with scikit-learn; a fifth is
 held out.  The kernel is a squared exponential plus noise.  Its three parameters maximise the marginal likelihood, whose gradient comes
 from differentiating through the Cholesky factor.
 
-Run it:  python examples/gaussian_process.py
+Run it: ``python examples/gaussian_process.py``
 """
 import argparse
 import math
@@ -81,7 +82,7 @@ def predict(theta, x, y, new):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
 

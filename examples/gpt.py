@@ -1,9 +1,10 @@
-"""Train a small GPT to write Python's reference manual, character by character.
+"""Train a small GPT to write Python's reference manual, character by character
+===============================================================================
 
 The text is what ``help()`` knows of Python's topics (0.4 million characters, a part of every Python).  Each block mixes the characters
 so far by causal attention, then thinks about each of them alone; the last tenth of the text is held out.
 
-Run it:  python examples/gpt.py
+Run it: ``python examples/gpt.py``
 """
 import argparse
 import math
@@ -110,11 +111,10 @@ def draw(losses, held_out, path):
     axes.grid(alpha=0.3)
     axes.legend()
     figure.savefig(path, dpi=120)
-    plt.close(figure)
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--steps", type=int, default=2000)
     parser.add_argument("--batch-size", type=int, default=16)
     parser.add_argument("--context", type=int, default=96)

