@@ -319,7 +319,7 @@ def test_a_slice_of_nothing_but_nan():
     (lambda t: np.add.at(t, [0], 1), "numpy.add.at: cgrad has no such operation"),
     (lambda t: np.add.reduceat(t, [0]), "numpy.add.reduceat: cgrad has no such operation"),
     (lambda t: np.subtract.reduce(t), "numpy.subtract.reduce: cgrad has no such operation"),
-    (lambda t: np.emath.sqrt(t), "numpy.lib.scimath.sqrt: cgrad has no such function"),
+    (lambda t: np.emath.sqrt(t), r"numpy.lib.\w+.sqrt: cgrad has no such function"),
     (lambda t: np.polyfit(t, t, 1, full=True), "numpy.polyfit: full="),
     (lambda t: np.linalg.eig(t), "numpy.linalg.eig: cgrad has no such function"),
     (lambda t: np.nansum(t, where=[True, False], initial=0.0) + np.nanmean(t, where=[True, False]), "numpy.nanmean: where= is not taken"),

@@ -660,6 +660,8 @@ def dlpack(Tensor x not None, object stream=None, object max_version=None, objec
     array = numpy(retyped(x, dtype_object(UINT16)) if renamed else x)
     if stream is not None:
         raise BufferError(f"__dlpack__: stream must be None on the CPU, got {stream!r}")
+    if dl_device is not None and dl_device != dlpack_device(x):
+        raise BufferError(f"__dlpack__: the memory is the CPU's, device {dlpack_device(x)}; device {dl_device!r} cannot have it")
     if max_version is None and dl_device is None and copy is None:
         capsule = array.__dlpack__()
     else:

@@ -57,6 +57,13 @@ FOLDS = {
 #: what an operation without an operand gives: what stands in for elements that where= leaves out
 IDENTITY = {"sum": 0, "prod": 1, "any": False, "all": True, "nansum": 0, "nanprod": 1, "max": None, "min": None, "amax": None, "amin": None}
 COMBINED = {"sum": "add", "prod": "multiply", "nansum": "add", "nanprod": "multiply", "max": "maximum", "min": "minimum", "amax": "maximum", "amin": "minimum"}
+# What the functions written in C take, for the versions of NumPy of which inspect cannot tell (before 2.4)
+SIGNATURES = {
+    "bincount": lambda x, /, weights=None, minlength=0: None,
+    "concatenate": lambda arrays, /, axis=0, out=None, *, dtype=None, casting="same_kind": None,
+    "empty_like": lambda prototype, /, dtype=None, order="K", subok=True, shape=None, *, device=None: None,
+    "inner": lambda a, b, /: None,
+}
 #: keywords that tell only how NumPy lays out or finds a result
 HARMLESS = {"zeros_like": {"order"}, "ones_like": {"order"}, "empty_like": {"order"}, "astype": {"order"}}
 
@@ -169,7 +176,7 @@ def _function(function):
         ours = PUBLIC.get(RENAMED.get(name, short))
     if ours is None:
         raise TypeError(f"numpy.{name}: cgrad has no such function of tensors; compute it with others, or outside the graph on np.asarray(t)")
-    parameters = inspect.signature(function).parameters.values()
+    parameters = inspect.signature(SIGNATURES.get(name, function)).parameters.values()
     positions = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD or p.kind is p.POSITIONAL_ONLY]
     defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
     first = next((k for k, key in enumerate(positions) if key in defaults), len(positions)) if positions else sys.maxsize     # all are operands
