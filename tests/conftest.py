@@ -1,5 +1,6 @@
 """What holds for every test: no global state may leak out of it, and Hypothesis has three speeds."""
 import os
+import signal
 import subprocess
 import sys
 import textwrap
@@ -14,6 +15,9 @@ settings.register_profile("dev", max_examples=30, deadline=None, suppress_health
 settings.register_profile("ci", max_examples=200, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("long", max_examples=5000, deadline=None, suppress_health_check=list(HealthCheck))
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "dev"))
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:      # so starts what a shell runs in the background; tests send Control-C to programs of theirs
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def global_state():
