@@ -40,11 +40,12 @@ MODULES = {
     "parametrizations": ("Ready parametrizations: nn.utils.parametrizations", "nn.utils.parametrizations"), "optim": ("Optimizers: optim", "optim"),
     "lr_scheduler": ("Learning rates: optim.lr_scheduler", "optim.lr_scheduler"),
     "swa_utils": ("Averages of weights: optim.swa_utils", "optim.swa_utils"), "data": ("Data sets and batches: data", "data"),
+    "distributed": ("Several processes: distributed", "distributed"),
     "memory": ("Memory", "memory"), "einops": ("einops: interop.einops", "interop.einops"),
 }
 ORDER = ["tensor", "creation", "dtypes", "random", "elementwise", "comparison", "reduction", "scan", "products", "linalg", "special", "fft", "shape",
          "joining", "indexing", "sorting", "activation", "autograd", "func", "own", "show", "nn", "functional", "init", "utils", "rnn", "parametrize",
-         "parametrizations", "optim", "lr_scheduler", "swa_utils", "data", "files", "memory", "process", "einops", "others"]
+         "parametrizations", "optim", "lr_scheduler", "swa_utils", "data", "distributed", "files", "memory", "process", "einops", "others"]
 
 
 def write(folder):

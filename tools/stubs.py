@@ -139,7 +139,7 @@ PROPERTIES = {
 WRITABLE = {"requires_grad": "_bool", "grad": "Tensor | None", "data": "Tensor"}
 BUILTINS = "from builtins import bool as _bool, bytes as _bytes, float as _float, int as _int, str as _str"
 REEXPORTS = {   # names of the top level that are defined, with their types, elsewhere
-    "cgrad": ["autograd", "data", "fft", "func", "linalg", "memory", "nn", "optim", "random", "special"],
+    "cgrad": ["autograd", "data", "distributed", "fft", "func", "linalg", "memory", "nn", "optim", "random", "special"],
     "cgrad.autograd.mode": ["enable_grad", "no_grad", "set_grad_enabled"],
     "cgrad.core.dtype": ["DType as dtype"],
     "cgrad.files": ["load", "save"], "cgrad.show.explain": ["explain"], "cgrad.show.graph": ["graph"], "cgrad.show.profile": ["profile"],

@@ -33,7 +33,7 @@ int = int32
 newaxis = None
 __array_api_version__ = "2024.12"
 
-_LAZY = ("nn", "optim", "data", "fft", "func", "linalg", "special")
+_LAZY = ("nn", "optim", "data", "distributed", "fft", "func", "linalg", "special")
 _LAZY_FUNCTIONS = {
     "checkpoint_budget": "cgrad.autograd.budget", "explain": "cgrad.show.explain", "foreign_op": "cgrad.ops.foreign", "graph": "cgrad.show.graph",
     "load": "cgrad.files", "profile": "cgrad.show.profile", "save": "cgrad.files",

@@ -105,6 +105,35 @@ def test_a_leaf_that_is_itself_the_result():
     assert seen == [1.0, 4.0]
 
 
+def test_a_function_that_hooks_return_is_called_once_at_the_end():
+    x, w, seen = leaf(2.0), leaf(3.0), []
+
+    def end():
+        seen.append(("end", x.grad.item(), w.grad.item()))
+    for leaf_ in (x, w):
+        leaf_.register_post_accumulate_grad_hook(lambda x: seen.append(x.grad.item()) or end)
+    (x * w).backward()
+    assert sorted(seen[:2]) == [2.0, 3.0] and seen[2:] == [("end", 3.0, 2.0)]
+    cg.autograd.backward([x * w], inputs=[x, w])
+    assert seen[3:] == [6.0, 4.0, ("end", 6.0, 4.0)]
+    cg.autograd.backward([x * w], inputs=[w])
+    assert seen[6:] == [6.0, ("end", 6.0, 6.0)]
+
+
+def test_a_backward_that_fails_does_not_call_what_hooks_return():
+    class Fails(cg.Op):
+        def forward(self, x):
+            return x * 1.0
+
+        def backward(self, g):
+            raise ValueError("no")
+    x, w, seen = leaf(2.0), leaf(3.0), []
+    w.register_post_accumulate_grad_hook(lambda w: lambda: seen.append("end"))
+    with pytest.raises(ValueError, match="no"):
+        (Fails()(x) * w).backward()
+    assert not seen
+
+
 def test_order_and_removal_also_by_a_hook():
     x, seen = leaf(1.0), []
     handles = [x.register_post_accumulate_grad_hook(lambda x, k=k: seen.append(k)) for k in range(3)]

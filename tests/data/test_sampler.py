@@ -6,7 +6,7 @@ import pytest
 
 import cgrad as cg
 from cgrad.data import (
-    BatchSampler, ChainDataset, ConcatDataset, DataLoader, IterableDataset, RandomSampler, Sampler, SequentialSampler, StackDataset, Subset,
+    BatchSampler, ChainDataset, ConcatDataset, DataLoader, DistributedSampler, IterableDataset, RandomSampler, Sampler, SequentialSampler, StackDataset, Subset,
     SubsetRandomSampler, TensorDataset, WeightedRandomSampler,
 )
 
@@ -51,6 +51,50 @@ def test_subsets_and_weights():
     assert sorted(WeightedRandomSampler(cg.tensor([1.0, 2.0, 3.0]), 3, replacement=False)) == [0, 1, 2]
     with pytest.raises(ValueError, match="one axis"):
         WeightedRandomSampler([[1.0]], 1)
+
+
+def test_shares_of_several_processes():
+    for n, ranks in [(10, 3), (9, 3), (2, 4), (0, 2)]:
+        for shuffle in (False, True):
+            orders = {}
+            for options in ({}, {"drop_last": True}, {"pad": False}):
+                shares = [DistributedSampler(range(n), ranks, r, shuffle=shuffle, seed=7, **options) for r in range(ranks)]
+                lists = [list(s) for s in shares]
+                assert [*map(len, lists)] == [*map(len, shares)]
+                together = [i for row in itertools.zip_longest(*lists) for i in row if i is not None]
+                orders[str(options)] = together
+            everything = orders["{'pad': False}"]
+            assert sorted(everything) == list(range(n)) and (shuffle or everything == list(range(n)))
+            assert orders["{'drop_last': True}"] == everything[:n // ranks * ranks]
+            padded = orders["{}"]
+            assert padded == [everything[k % n] for k in range(-(-n // ranks) * ranks)]
+
+
+def test_batches_of_all_shares_are_those_of_one_process():
+    def batches(ranks, size):
+        loaders = [DataLoader(range(48), batch_size=size, sampler=DistributedSampler(range(48), ranks, r, seed=1)) for r in range(ranks)]
+        return [sorted(i for part in parts for i in part.tolist()) for parts in zip(*loaders)]
+    assert batches(1, 12) == batches(2, 6) == batches(4, 3)
+
+
+def test_epochs_and_beginnings_in_the_middle():
+    one, two = (DistributedSampler(range(20), 2, r) for r in (0, 1))
+    first = list(one)
+    one.set_epoch(1)
+    assert list(one) != first and list(one) == list(one)
+    one.set_epoch(0)
+    assert list(one) == first
+    whole = [i for pair in zip(one, two) for i in pair]
+    rest = [DistributedSampler(range(20), 3, r, pad=False) for r in range(3)]
+    for sampler in rest:
+        sampler.set_epoch(0, start=8)
+    assert [i for row in itertools.zip_longest(*rest) for i in row if i is not None] == whole[8:]
+    with pytest.raises(ValueError, match="start must be from 0 to the 20 samples"):
+        one.set_epoch(0, start=21)
+    with pytest.raises(ValueError, match="rank must be from 0 to 1"):
+        DistributedSampler(range(20), 2, 2)
+    with pytest.raises(RuntimeError, match=r"call cgrad.distributed.init\(\) first"):
+        DistributedSampler(range(20))
 
 
 def test_batches_of_a_sampler():

@@ -106,14 +106,13 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
     if not inputs:
         raise RuntimeError("backward: inputs is empty; leave it out to reach all leaves")
     found = differentiate(tensors, gradients, inputs, retain, bool(create_graph))
-    for x, g in zip(inputs, found):
-        if g is None:
-            continue
+    reached = [(x, g) for x, g in zip(inputs, found) if g is not None]
+    for x, g in reached:
         if x.grad is not None:
             x.grad = x.grad + g if create_graph else x.grad.detach() + g
         else:
             x.grad = g.clone()
-        run_accumulated_hooks(x)
+    run_accumulated_hooks([x for x, _ in reached])
 
 
 def _tensors(name, what, values):

@@ -78,7 +78,8 @@ def register_post_accumulate_grad_hook(x, hook):
     Parameters
     ----------
     hook : callable
-        ``hook(x)``; returns nothing. It may change or clear ``x.grad``, or step an optimizer.
+        ``hook(x)``. It may change or clear ``x.grad``, or step an optimizer. It returns nothing, or a function without arguments to be called
+        when this backward has written all gradients; one that several hooks return is called once.
 
     Returns
     -------

@@ -88,6 +88,7 @@ cdef class Run:
     cdef unsigned long long oldest        # the sequence number of the oldest wanted node, 0 for leaves
     cdef set needed              # nodes on the way to what is wanted; None: all
     cdef list awaited            # (sequence number of its oldest use, leaf) of leaves with hooks that wait for .grad, the next to be complete last
+    cdef list after              # functions that such hooks want to have called at the end
 
     def __cinit__(self):
         self.entries = self.few
@@ -632,7 +633,7 @@ cdef int finish_leaves(Run run, unsigned long long sequence) except -1:
                 fits_held(<Tensor>x, <Tensor>run.leaves.items[i].gradient)
             write_gradient(run, i)
             run.leaves.replace(i, None)
-            call_accumulated_hooks(<Tensor>x)
+            call_accumulated_hooks(<Tensor>x, run.after)
     return 0
 
 
@@ -720,7 +721,7 @@ cpdef run_backward(tuple results, tuple gradients, inputs, bint retain_graph, bi
         for node in list(run.found):
             run.found[node] = not stop and leads_on(run, <Node>node)
     elif any_accumulated_hook():
-        run.awaited = awaited_leaves([(<Tensor>y).node if (<Tensor>y).node is not None else y for y in results])
+        run.after, run.awaited = [], awaited_leaves([(<Tensor>y).node if (<Tensor>y).node is not None else y for y in results])
     mode = set_grad_mode(create_graph)
     try:
         for i in range(len(results)):
@@ -737,15 +738,13 @@ cpdef run_backward(tuple results, tuple gradients, inputs, bint retain_graph, bi
         run.clear()
         set_grad_mode(mode)
     if inputs is None:
+        for function in run.after or ():
+            function()
         return None
     out = []
     for value in inputs:
         x = <Tensor>value
-        if x.node is None:
-            value = leaf_gradient(run, x)
-        else:
-            value = run.found.get((x.node, x.output_number))
-        out.append(value)
+        out.append(leaf_gradient(run, x) if x.node is None else run.found.get((x.node, x.output_number)))
     return out
 
 

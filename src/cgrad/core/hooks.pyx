@@ -124,18 +124,27 @@ def add_accumulated_hook(Tensor x, function):
     return remove
 
 
-cdef int call_accumulated_hooks(Tensor x) except -1:
+cdef int call_accumulated_hooks(Tensor x, list after) except -1:
+    """The functions that the hooks return are put into `after`, each once."""
     for function in list((<AccumulatedHooks>x.extra["accumulated"]).functions.values()):
-        if function(x) is not None:
+        returned = function(x)
+        if callable(returned) and not isinstance(returned, Tensor):
+            if returned not in after:
+                after.append(returned)
+        elif returned is not None:
             raise RuntimeError("register_post_accumulate_grad_hook: a hook returned a value, which nobody takes; assign to x.grad, "
                                "or change the gradient before it is added (register_hook)")
     return 0
 
 
-def run_accumulated_hooks(Tensor x):
-    """Call the hooks that wait for x.grad, if there are any."""
-    if has_accumulated_hook(x):
-        call_accumulated_hooks(x)
+def run_accumulated_hooks(xs):
+    """Call the hooks of the leaves among these tensors that wait for .grad, if there are any, and what they return."""
+    cdef list after = []
+    for x in xs:
+        if has_accumulated_hook(<Tensor?>x):
+            call_accumulated_hooks(<Tensor>x, after)
+    for function in after:
+        function()
 
 
 cdef object hooked(object function, Tensor g):

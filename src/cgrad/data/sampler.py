@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 import cgrad as cg
 from cgrad.core.tensor import Tensor
 
-__all__ = ["BatchSampler", "RandomSampler", "Sampler", "SequentialSampler", "SubsetRandomSampler", "WeightedRandomSampler"]
+__all__ = ["BatchSampler", "DistributedSampler", "RandomSampler", "Sampler", "SequentialSampler", "SubsetRandomSampler", "WeightedRandomSampler"]
 
 T = TypeVar("T", covariant=True)
 
@@ -210,6 +210,85 @@ class WeightedRandomSampler(Shuffler):
 
     def __len__(self) -> int:
         return self.num_samples
+
+
+class DistributedSampler(Sampler[int]):
+    """The share of one process in the samples of a data set: every n-th of one order that all processes know.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    num_replicas, rank : int, optional
+        The number of processes, and that of this one; default: those of `cgrad.distributed`.
+    shuffle : bool, default True
+        Whether the order is at random, another one for each epoch.
+    seed : int, default 0
+        Of the order; the same on all processes.
+    drop_last : bool, default False
+        Leave samples out at the end, so that all shares are equally long.
+    pad : bool, default True
+        Else repeat samples from the start to make them so.  With False some shares are longer by one (`DataParallel.join`).
+
+    Raises
+    ------
+    ValueError
+        A rank that there is not.
+
+    Notes
+    -----
+    The batches of size b of all n processes together are the batches of size nb of one.  `set_epoch` can also begin in the middle of an epoch, whatever the
+    number of processes was before.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> sampler = cg.data.DistributedSampler(range(5), num_replicas=2, rank=1, shuffle=False)
+    >>> list(sampler)
+    [1, 3, 0]
+    >>> sampler.set_epoch(0, start=2)
+    >>> list(sampler)
+    [3, 2]
+    """
+
+    def __init__(self, dataset: Sized, num_replicas: int | None = None, rank: int | None = None, shuffle: bool = True, seed: int = 0,
+                 drop_last: bool = False, pad: bool = True):
+        if num_replicas is None or rank is None:
+            import cgrad.distributed as group
+            num_replicas = group.get_world_size() if num_replicas is None else num_replicas
+            rank = group.get_rank() if rank is None else rank
+        if not 0 <= rank < num_replicas:
+            raise ValueError(f"DistributedSampler: rank must be from 0 to {num_replicas - 1} for {num_replicas} processes, got {rank}")
+        self.dataset = dataset
+        self.num_replicas, self.rank = num_replicas, rank
+        self.shuffle, self.seed = shuffle, seed
+        self.drop_last, self.pad = drop_last, pad
+        self.epoch = self.start = 0
+
+    def set_epoch(self, epoch: int, start: int = 0) -> None:
+        """Choose the order of the next pass; begin after the first `start` samples of it, those that all processes together have had."""
+        if not 0 <= start <= len(self.dataset):
+            raise ValueError(f"DistributedSampler: start must be from 0 to the {len(self.dataset)} samples there are, got {start}")
+        self.epoch, self.start = epoch, start
+
+    def order(self) -> Tensor:
+        """The numbers of the samples of one pass, int64."""
+        n = len(self.dataset)
+        everything = cg.randperm(n, generator=cg.Generator((self.seed + (self.epoch << 32)) % 2**64)) if self.shuffle else cg.arange(n)
+        left = everything[self.start:]
+        if self.drop_last:
+            left = left[:len(left) // self.num_replicas * self.num_replicas]
+        elif self.pad and len(left):
+            left = left[cg.arange(len(self) * self.num_replicas) % len(left)]
+        return left[self.rank::self.num_replicas]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.order().tolist())
+
+    def __len__(self) -> int:
+        n = len(self.dataset) - self.start
+        if self.drop_last:
+            return n // self.num_replicas
+        return -(-(n if self.pad else max(n - self.rank, 0)) // self.num_replicas)
 
 
 class BatchSampler(Sampler[list[int]]):
