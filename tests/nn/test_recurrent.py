@@ -172,6 +172,31 @@ def test_kernels_and_composed_rules_agree(mode, n_batch, n, reverse, dtype):
         np.testing.assert_allclose(a.numpy(), b.detach().numpy(), rtol=1e-4 if dtype == cg.float32 else 1e-12, atol=1e-5 if dtype == cg.float32 else 1e-12)
 
 
+@pytest.mark.parametrize(("dtype", "error"), [("float32", 2e-7), ("float64", 4e-16)])
+@pytest.mark.parametrize("n", [1, 31, 32, 33, 75])
+@pytest.mark.parametrize("scale", [1e-6, 1, 30])
+def test_gates(dtype, error, n, scale):
+    """Gates by themselves (the states' weight is 0), near 0 and far out, in slices and what is left of them."""
+    x, c, h, w = (drawn((3, 4 * n)) * scale).astype(dtype), drawn((3, n), 1).astype(dtype), np.zeros((3, n), dtype), np.zeros((4 * n, n), dtype)
+    i, f, g, o = (y.astype("float64") for y in np.split(x, 4, 1))
+    i, f, g, o = sigmoid(i), sigmoid(f), np.tanh(g), sigmoid(o)
+    _, _, last_c, gates, _ = recurrent.lstm(*map(cg.tensor, (x, h, c, w)), None, False)
+    np.testing.assert_allclose(gates.numpy(), np.concatenate([i, f, g, o], 1), rtol=4 * error, atol=2e-38)
+    np.testing.assert_allclose(last_c.numpy(), f * c + i * g, atol=8 * error)
+    _, last, gates = recurrent.gru(*map(cg.tensor, (x[:, :3 * n], c, w[:3 * n])), None, None, False)
+    n_gate = np.tanh(x[:, 2 * n:3 * n].astype("float64"))
+    np.testing.assert_allclose(gates.numpy(), np.concatenate([i, f, np.zeros_like(i), n_gate], 1), rtol=4 * error, atol=2e-38)
+    np.testing.assert_allclose(last.numpy(), n_gate + f * (c - n_gate), atol=8 * error)
+
+
+def test_gates_at_infinity_and_nan():
+    x = cg.tensor([[np.inf] * 4, [-np.inf] * 4, [1e9, -1e9, -1e9, 1e9], [np.nan, 1, 1, 1], [0.0, 0.0, 0.0, np.nan]])
+    h, c, _, gates, cells = recurrent.lstm(x, cg.zeros(5, 1), cg.ones(5, 1), cg.zeros(4, 1), None, False)
+    np.testing.assert_array_equal(gates.numpy()[:3], [[1, 1, 1, 1], [0, 0, -1, 0], [1, 0, -1, 1]])
+    np.testing.assert_array_equal(cells.numpy()[:, 0], [2, 0, -1, np.nan, 0.5])
+    np.testing.assert_allclose(h.numpy()[:, 0], [np.tanh(2), 0, -np.tanh(1), np.nan, np.nan], rtol=1e-6)
+
+
 @pytest.mark.parametrize("mode", CELLS)
 def test_vmap(mode):
     leaves = operands(mode, 6, 2, 3)

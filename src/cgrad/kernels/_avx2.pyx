@@ -20,6 +20,7 @@ include "matmul.pxi"
 include "rows.pxi"
 include "norm.pxi"
 include "loss.pxi"
+include "gates.pxi"
 
 cdef KernelTable kernels
 kernels.isa = b"avx2"
@@ -32,5 +33,6 @@ register_matmul(&kernels)
 register_rows(&kernels)
 register_norm(&kernels)
 register_loss(&kernels)
+register_gates(&kernels)
 
 table = PyCapsule_New(&kernels, b"cgrad.kernels.table", NULL)

@@ -19,7 +19,7 @@ cdef struct Recurrence:
     const char* h                      # (n_batch, hidden), the first state
     const char* c                      # likewise, LSTM
     const char* w                      # (K, hidden)
-    const char* b                      # (K,) of GRU, or NULL
+    const char* b                      # (K,) of GRU
     char* packed                       # scratch of the size of w
     char* out                          # (rows, hidden), the state after each step
     char* last_h                       # (n_batch, hidden), of each row after its last step

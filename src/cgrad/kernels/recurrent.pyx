@@ -5,7 +5,7 @@ Rows of a batch know nothing of each other, so each thread takes some of them th
 the gates of a step stay in its cache, and so do the weights, packed once in panels as wide as the strips of the small products.  The bits
 do not depend on the threads.  Backward goes the same way round; the gradients of weights are products over all steps, made by the caller.
 
-Read next: matmul.pxi, core/forward/recurrent.pyx.
+Read next: matmul.pxi, gates.pxi, core/forward/recurrent.pyx.
 """
 from libc.string cimport memcpy, memset
 
@@ -15,16 +15,19 @@ from cgrad.kernels.table cimport DTypeId, ElementwiseKernel
 
 cdef enum:
     PANEL = 192            # bytes: a strip of three AVX-512 vectors, two of AVX2, four of SSE
+    DEPTH = 128            # rows of a panel that are in the first cache while a thread's rows go over them
     ROWS = 16              # of a batch that a thread takes at a time, at most: weights are read from the second cache once for them
     FEW_ROWS = 4
-    SLICE = 64             # of a row, whose gradients are made in arrays of their own: only so does gcc vectorise with so many of them
 
 ctypedef fused real:
     float
     double
 
-cdef const ElementwiseKernel* SIGMOID = elementwise_kernel("sigmoid")
+cdef const ElementwiseKernel* ADD = elementwise_kernel("add")
 cdef const ElementwiseKernel* TANH = elementwise_kernel("tanh")
+cdef const ElementwiseKernel* TANH_BACKWARD = elementwise_kernel("tanh_backward")
+cdef const ElementwiseKernel* RELU = elementwise_kernel("relu")
+cdef const ElementwiseKernel* RELU_BACKWARD = elementwise_kernel("relu_backward")
 
 
 cdef struct Step:
@@ -54,12 +57,22 @@ cdef inline Py_ssize_t size_of(const Recurrence* r) noexcept nogil:
     return 4 if r.dtype == DTypeId.FLOAT32 else 8
 
 
-cdef inline void map_row(const ElementwiseKernel* kernel, real* x, real* out, Py_ssize_t n) noexcept nogil:
-    cdef char* data[2]
-    cdef Py_ssize_t[2] strides
-    data[0], data[1] = <char*> out, <char*> x
-    strides[0] = strides[1] = 1
-    kernel.loops[<int> DTypeId.FLOAT32 if real is float else <int> DTypeId.FLOAT64](data, strides, n)
+cdef inline int place_of(const Recurrence* r) noexcept nogil:
+    """The dtype's in tables of two."""
+    return r.dtype - <int> DTypeId.FLOAT32
+
+
+cdef inline bint is_plain(const Recurrence* r) noexcept nogil:
+    return r.cell == <int> TANH_CELL or r.cell == <int> RELU_CELL
+
+
+cdef inline void map_rows(const Recurrence* r, const ElementwiseKernel* kernel, const char* x, const char* y, char* out, Py_ssize_t rows) noexcept nogil:
+    """Of states."""
+    cdef char* data[3]
+    cdef Py_ssize_t[3] strides
+    data[0], data[1], data[2] = out, <char*> x, <char*> y
+    strides[0] = strides[1] = strides[2] = 1
+    kernel.loops[r.dtype](data, strides, rows * r.hidden)
 
 
 # ---- products with packed weights ----------------------------------------------------------------------------------------------------------
@@ -103,166 +116,43 @@ cdef void pack(Recurrence* r, body_t body, Py_ssize_t n) noexcept nogil:
 cdef void add_product(const Recurrence* r, Py_ssize_t rows, Py_ssize_t n, Py_ssize_t depth, const char* x, char* out, Py_ssize_t out_row,
                       bint more) noexcept nogil:
     """out (rows, n) = or += x (rows, depth) @ the packed weights (depth, n)."""
-    cdef Py_ssize_t size = size_of(r), column = 0, width
+    cdef Py_ssize_t size = size_of(r), column = 0, width, start, stop
     while rows > 0 and column < n:
         width = min(n - column, PANEL // size)
-        kernel_table().matmul.small[r.dtype - <int> DTypeId.FLOAT32](
-            rows, width, depth, x, depth * size, size, r.packed + column * depth * size, width * size, size, out + column * size,
-            out_row * size, more)
+        start = 0
+        while start < depth:
+            stop = min(depth, start + DEPTH)
+            kernel_table().matmul.small[place_of(r)](
+                rows, width, stop - start, x + start * size, depth * size, size, r.packed + (column * depth + start * width) * size,
+                width * size, size, out + column * size, out_row * size, more or start > 0)
+            start = stop
         column += width
-
-
-# ---- one row of a step -----------------------------------------------------------------------------------------------------------------------
-
-cdef void relu_row(real* x, Py_ssize_t n) noexcept nogil:
-    cdef Py_ssize_t j
-    for j in range(n):
-        x[j] = <real> 0 if x[j] <= 0 else x[j]
-
-
-cdef void lstm_row(Py_ssize_t n, real* gates, const real* before, real* cell, real* out) noexcept nogil:
-    """From the sums in `gates` to gates, cell and state."""
-    cdef real* f = gates + n
-    cdef real* g = gates + 2 * n
-    cdef real* o = gates + 3 * n
-    cdef Py_ssize_t j
-    map_row(SIGMOID, gates, gates, 2 * n)
-    map_row(TANH, g, g, n)
-    map_row(SIGMOID, o, o, n)
-    for j in range(n):
-        cell[j] = f[j] * before[j] + gates[j] * g[j]
-    map_row(TANH, cell, out, n)
-    for j in range(n):
-        out[j] = out[j] * o[j]
-
-
-cdef void gru_row(Py_ssize_t n, const real* x, real* gates, const real* before, real* out) noexcept nogil:
-    cdef real* z = gates + n
-    cdef real* m = gates + 2 * n
-    cdef real* c = gates + 3 * n
-    cdef Py_ssize_t j
-    map_row(SIGMOID, gates, gates, 2 * n)
-    for j in range(n):
-        c[j] = x[2 * n + j] + gates[j] * m[j]
-    map_row(TANH, c, c, n)
-    for j in range(n):
-        out[j] = c[j] + z[j] * (before[j] - c[j])
-
-
-cdef void start_gru_row(Py_ssize_t n, const real* x, const real* b, real* gates) noexcept nogil:
-    """What the products are added to: r and z of the input and the bias, the bias of n alone."""
-    cdef Py_ssize_t j
-    if b == NULL:
-        memcpy(gates, x, 2 * n * sizeof(real))
-        memset(gates + 2 * n, 0, n * sizeof(real))
-        return
-    for j in range(2 * n):
-        gates[j] = x[j] + b[j]
-    memcpy(gates + 2 * n, b + 2 * n, n * sizeof(real))
-
-
-cdef void lstm_back_row(Py_ssize_t n, const real* gates, const real* before, real* cell, const real* dh, real* dc, real* dx) noexcept nogil:
-    """From the gradients of state and cell to those of the sums and of the cell before."""
-    cdef const real* f = gates + n
-    cdef const real* g = gates + 2 * n
-    cdef const real* o = gates + 3 * n
-    cdef real t[SLICE]
-    cdef real found[5 * SLICE]
-    cdef real one = 1, d, s
-    cdef Py_ssize_t start = 0, j, i, width
-    while start < n:
-        width = min(n - start, <Py_ssize_t> SLICE)
-        map_row(TANH, cell + start, t, width)
-        for j in range(width):
-            i = start + j
-            s = dh[i] * o[i]
-            d = dc[i] + s * ((one - t[j]) * (one + t[j]))
-            found[j] = d * g[i] * (gates[i] * (one - gates[i]))
-            found[SLICE + j] = d * before[i] * (f[i] * (one - f[i]))
-            found[2 * SLICE + j] = d * gates[i] * ((one - g[i]) * (one + g[i]))
-            found[3 * SLICE + j] = s * t[j] * (one - o[i])
-            found[4 * SLICE + j] = d * f[i]
-        for j in range(4):
-            memcpy(dx + j * n + start, found + j * SLICE, width * sizeof(real))
-        memcpy(dc + start, found + 4 * SLICE, width * sizeof(real))
-        start += width
-
-
-cdef void gru_back_row(Py_ssize_t n, const real* gates, const real* before, real* dh, real* dx, real* dr) noexcept nogil:
-    cdef const real* z = gates + n
-    cdef const real* m = gates + 2 * n
-    cdef const real* c = gates + 3 * n
-    cdef real found[5 * SLICE]
-    cdef real one = 1, d
-    cdef Py_ssize_t start = 0, j, i, width
-    while start < n:
-        width = min(n - start, <Py_ssize_t> SLICE)
-        for j in range(width):
-            i = start + j
-            d = dh[i] * (one - z[i]) * ((one - c[i]) * (one + c[i]))
-            found[j] = d * m[i] * (gates[i] * (one - gates[i]))
-            found[SLICE + j] = dh[i] * (before[i] - c[i]) * (z[i] * (one - z[i]))
-            found[2 * SLICE + j] = d
-            found[3 * SLICE + j] = d * gates[i]
-            found[4 * SLICE + j] = dh[i] * z[i]
-        for j in range(3):
-            memcpy(dx + j * n + start, found + j * SLICE, width * sizeof(real))
-            memcpy(dr + j * n + start, found + (j if j < 2 else 3) * SLICE, width * sizeof(real))
-        memcpy(dh + start, found + 4 * SLICE, width * sizeof(real))
-        start += width
-
-
-cdef void plain_back_row(Py_ssize_t n, bint relu, const real* out, const real* dh, real* dx) noexcept nogil:
-    cdef real one = 1
-    cdef Py_ssize_t j
-    if relu:
-        for j in range(n):
-            dx[j] = <real> 0 if out[j] <= 0 else dh[j]
-    else:
-        for j in range(n):
-            dx[j] = dh[j] * ((one - out[j]) * (one + out[j]))
-
-
-cdef void add_row(Py_ssize_t n, const real* x, real* out) noexcept nogil:
-    cdef Py_ssize_t j
-    for j in range(n):
-        out[j] = out[j] + x[j]
-
-
-cdef inline const real* row_before(const Recurrence* r, const Part* part, const Step* s, const real* track, const real* first,
-                                   Py_ssize_t i) noexcept nogil:
-    """Row i of the states (or cells) before a step."""
-    if i < s.known:
-        return track + (s.before + i) * r.hidden
-    return first + (part.start + i) * r.hidden
 
 
 # ---- forward -----------------------------------------------------------------------------------------------------------------------------------
 
-cdef void forward_step(const Recurrence* r, const Part* part, const Step* s, real* out, const real* x, real* gates, real* cells,
-                       const real* h, const real* c, const real* b) noexcept nogil:
-    cdef Py_ssize_t n = r.hidden, k = r.columns, wide = 4 * n, i
-    cdef real* sums = gates + s.first * wide
-    cdef real* after = out + s.first * n
-    if r.cell <= <int> RELU_CELL:
-        sums, wide = after, n
-    x += s.first * k
-    for i in range(s.rows):
-        if r.cell == <int> GRU_CELL:
-            start_gru_row(n, x + i * k, b, sums + i * wide)
-        else:
-            memcpy(sums + i * wide, x + i * k, k * sizeof(real))
-    add_product(r, s.known, k, n, <const char*> (out + s.before * n), <char*> sums, wide, True)
-    add_product(r, s.rows - s.known, k, n, <const char*> (h + (part.start + s.known) * n), <char*> (sums + s.known * wide), wide, True)
-    if r.cell == <int> RELU_CELL:
-        relu_row(after, s.rows * n)
-    elif r.cell == <int> TANH_CELL:
-        map_row(TANH, after, after, s.rows * n)
-    for i in range(s.rows):
-        if r.cell == <int> LSTM_CELL:
-            lstm_row(n, sums + i * wide, row_before(r, part, s, cells, c, i), cells + (s.first + i) * n, after + i * n)
-        elif r.cell == <int> GRU_CELL:
-            gru_row(n, x + i * k, sums + i * wide, row_before(r, part, s, out, h, i), after + i * n)
+cdef void gate_rows(const Recurrence* r, Py_ssize_t rows, Py_ssize_t first, const char* before) noexcept nogil:
+    """From the sums of rows, `before` their cells (LSTM) or states (GRU), to gates and states."""
+    cdef Py_ssize_t row = r.hidden * size_of(r)
+    cdef char* gates = r.gates + first * 4 * row
+    if rows > 0 and r.cell == <int> LSTM_CELL:
+        kernel_table().gates.lstm[place_of(r)](rows, r.hidden, r.x + first * 4 * row, gates, before, r.cells + first * row, r.out + first * row)
+    elif rows > 0:
+        kernel_table().gates.gru[place_of(r)](rows, r.hidden, r.x + first * 3 * row, gates, r.b, before, r.out + first * row)
+
+
+cdef void forward_step(const Recurrence* r, const Part* part, const Step* s) noexcept nogil:
+    cdef Py_ssize_t size = size_of(r), row = r.hidden * size, wide = r.hidden if is_plain(r) else 4 * r.hidden, new = part.start + s.known
+    cdef char* sums = (r.out if is_plain(r) else r.gates) + s.first * wide * size
+    if is_plain(r):
+        memcpy(sums, r.x + s.first * row, s.rows * row)
+    add_product(r, s.known, r.columns, r.hidden, r.out + s.before * row, sums, wide, is_plain(r))
+    add_product(r, s.rows - s.known, r.columns, r.hidden, r.h + new * row, sums + s.known * wide * size, wide, is_plain(r))
+    if is_plain(r):
+        map_rows(r, RELU if r.cell == <int> RELU_CELL else TANH, sums, NULL, sums, s.rows)
+    else:
+        gate_rows(r, s.known, s.first, (r.cells if r.cell == <int> LSTM_CELL else r.out) + s.before * row)
+        gate_rows(r, s.rows - s.known, s.first + s.known, (r.c if r.cell == <int> LSTM_CELL else r.h) + new * row)
 
 
 cdef void forward_rows(void* context, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
@@ -273,12 +163,7 @@ cdef void forward_rows(void* context, Py_ssize_t start, Py_ssize_t stop) noexcep
     part.start, part.stop = start, stop
     for i in range(r.n_steps):
         s = step_at(r, i, &part)
-        if r.dtype == DTypeId.FLOAT32:
-            forward_step(r, &part, &s, <float*> r.out, <const float*> r.x, <float*> r.gates, <float*> r.cells, <const float*> r.h,
-                         <const float*> r.c, <const float*> r.b)
-        else:
-            forward_step(r, &part, &s, <double*> r.out, <const double*> r.x, <double*> r.gates, <double*> r.cells, <const double*> r.h,
-                         <const double*> r.c, <const double*> r.b)
+        forward_step(r, &part, &s)
         row = 0 if i == r.n_steps - 1 else step_at(r, i + 1, &part).rows       # from there on this was the last step
         if row < s.rows:
             memcpy(r.last_h + (start + row) * size, r.out + (s.first + row) * size, (s.rows - row) * size)
@@ -308,26 +193,34 @@ cdef void run_recurrence(Recurrence* r) noexcept nogil:
 
 # ---- backward ----------------------------------------------------------------------------------------------------------------------------------
 
-cdef void backward_step(const Recurrence* r, const Part* part, const Step* s, real* out, const real* g_out, real* gates, real* cells,
-                        const real* h, const real* c, real* dx, real* dr, real* dh, real* dc, real* before) noexcept nogil:
-    cdef Py_ssize_t n = r.hidden, k = r.columns, i, row
-    dh += part.start * n
-    if g_out != NULL:
-        add_row(s.rows * n, g_out + s.first * n, dh)
-    for i in range(s.rows):
-        row = s.first + i
-        if r.cell == <int> LSTM_CELL:
-            lstm_back_row(n, gates + row * 4 * n, row_before(r, part, s, cells, c, i), cells + row * n, dh + i * n, dc + (part.start + i) * n, dx + row * k)
-        elif r.cell == <int> GRU_CELL:
-            gru_back_row(n, gates + row * 4 * n, row_before(r, part, s, out, h, i), dh + i * n, dx + row * k, dr + row * k)
-        else:
-            plain_back_row(n, r.cell == <int> RELU_CELL, out + row * n, dh + i * n, dx + row * k)
-    if r.cell != <int> GRU_CELL:
-        dr = dx
-    add_product(r, s.rows, n, k, <const char*> (dr + s.first * k), <char*> dh, n, r.cell == <int> GRU_CELL)
-    if before != NULL:
-        memcpy(before + s.first * n, out + s.before * n, s.known * n * sizeof(real))
-        memcpy(before + (s.first + s.known) * n, h + (part.start + s.known) * n, (s.rows - s.known) * n * sizeof(real))
+cdef void gate_back_rows(const Recurrence* r, Py_ssize_t rows, Py_ssize_t first, const char* before, Py_ssize_t place) noexcept nogil:
+    """Rows of a step that begin at `place` in the batch: from the gradients of state and cell to those of the sums and of what was before."""
+    cdef Py_ssize_t row = r.hidden * size_of(r)
+    cdef const char* gates = r.gates + first * 4 * row
+    if rows > 0 and r.cell == <int> LSTM_CELL:
+        kernel_table().gates.lstm_back[place_of(r)](rows, r.hidden, gates, before, r.cells + first * row, r.dh + place * row, r.dc + place * row,
+                                                    r.dx + first * 4 * row)
+    elif rows > 0:
+        kernel_table().gates.gru_back[place_of(r)](rows, r.hidden, gates, before, r.dh + place * row, r.dx + first * 3 * row, r.dr + first * 3 * row)
+
+
+cdef void backward_step(const Recurrence* r, const Part* part, const Step* s) noexcept nogil:
+    cdef Py_ssize_t row = r.hidden * size_of(r), wide = r.columns * size_of(r), new = part.start + s.known
+    cdef char* dh = r.dh + part.start * row
+    cdef char* out = r.out + s.first * row
+    cdef char* known = r.out + s.before * row
+    cdef char* dr = (r.dr if r.cell == <int> GRU_CELL else r.dx) + s.first * wide
+    if r.g_out != NULL:
+        map_rows(r, ADD, dh, r.g_out + s.first * row, dh, s.rows)
+    if is_plain(r):
+        map_rows(r, RELU_BACKWARD if r.cell == <int> RELU_CELL else TANH_BACKWARD, dh, out, r.dx + s.first * row, s.rows)
+    else:
+        gate_back_rows(r, s.known, s.first, r.cells + s.before * row if r.cell == <int> LSTM_CELL else known, part.start)
+        gate_back_rows(r, s.rows - s.known, s.first + s.known, (r.c if r.cell == <int> LSTM_CELL else r.h) + new * row, new)
+    add_product(r, s.rows, r.hidden, r.columns, dr, dh, r.hidden, r.cell == <int> GRU_CELL)
+    if r.before != NULL:
+        memcpy(r.before + s.first * row, known, s.known * row)
+        memcpy(r.before + (s.first + s.known) * row, r.h + new * row, (s.rows - s.known) * row)
 
 
 cdef void backward_rows(void* context, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
@@ -338,14 +231,8 @@ cdef void backward_rows(void* context, Py_ssize_t start, Py_ssize_t stop) noexce
     part.start, part.stop = start, stop
     for i in range(r.n_steps - 1, -1, -1):
         s = step_at(r, i, &part)
-        if s.rows == 0:
-            continue
-        if r.dtype == DTypeId.FLOAT32:
-            backward_step(r, &part, &s, <float*> r.out, <const float*> r.g_out, <float*> r.gates, <float*> r.cells, <const float*> r.h,
-                          <const float*> r.c, <float*> r.dx, <float*> r.dr, <float*> r.dh, <float*> r.dc, <float*> r.before)
-        else:
-            backward_step(r, &part, &s, <double*> r.out, <const double*> r.g_out, <double*> r.gates, <double*> r.cells, <const double*> r.h,
-                          <const double*> r.c, <double*> r.dx, <double*> r.dr, <double*> r.dh, <double*> r.dc, <double*> r.before)
+        if s.rows > 0:
+            backward_step(r, &part, &s)
 
 
 cdef void start_gradient(const Recurrence* r, const char* g, char* target) noexcept nogil:

@@ -184,6 +184,23 @@ cdef struct LossTable:
     class_gradients_t backward[2]
 
 
+# Rows of n >= 1 elements of recurrent cells.  Gates come side by side, n wide each: of an LSTM i, f, g, o; of a GRU r, z, the states' part
+# of n, n (of x, b and gradients the first three).  Forward makes gates of what the products with the states left in them and of the inputs'
+# parts x; backward makes the gradients dx of x, dr of the products, and takes dh and dc to the step before as far as that goes without them.
+ctypedef void (*lstm_forward_t)(Py_ssize_t rows, Py_ssize_t n, const char* x, char* gates, const char* before, char* cells, char* out) noexcept nogil
+ctypedef void (*lstm_backward_t)(Py_ssize_t rows, Py_ssize_t n, const char* gates, const char* before, const char* cells, const char* dh, char* dc,
+                                 char* dx) noexcept nogil
+ctypedef void (*gru_forward_t)(Py_ssize_t rows, Py_ssize_t n, const char* x, char* gates, const char* b, const char* before, char* out) noexcept nogil
+ctypedef void (*gru_backward_t)(Py_ssize_t rows, Py_ssize_t n, const char* gates, const char* before, char* dh, char* dx, char* dr) noexcept nogil
+
+
+cdef struct GateTable:
+    lstm_forward_t lstm[2]              # float32, float64
+    lstm_backward_t lstm_back[2]
+    gru_forward_t gru[2]
+    gru_backward_t gru_back[2]
+
+
 # What one ISA shell hands over.  Each .pxi fills its own part: register_elementwise(&table), register_reduce(&table), ...
 cdef struct KernelTable:
     const char* isa             # "baseline", "avx2", "avx512"
@@ -195,3 +212,4 @@ cdef struct KernelTable:
     RowTable rows
     NormTable norm
     LossTable loss
+    GateTable gates

@@ -149,7 +149,10 @@ def gru(Tensor x not None, Tensor h not None, Tensor w not None, Tensor b, sizes
         if b.rank != 1 or shape_of(b)[0] != s.r.columns or b.dtype_id != s.r.dtype:
             raise ValueError(f"gru: the bias must have shape ({s.r.columns},) and dtype {h.dtype}, got {shape_text(b.rank, shape_of(b))} and {b.dtype}")
         b = contiguous_tensor(b)
-        s.r.b = b.data
+    else:
+        b = s.fresh(1, s.r.columns)
+        memset(b.data, 0, s.r.columns * (4 if s.r.dtype == FLOAT32 else 8))
+    s.r.b = b.data
     gates = s.fresh(s.rows, 4 * s.r.hidden)
     s.r.gates = gates.data
     s.run(False)
