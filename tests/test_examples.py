@@ -89,6 +89,26 @@ def test_an_lstm_learns_to_write(tmp_path):
     assert len(out[out.rindex("The "):]) > 60
 
 
+def test_many_models_come_out_the_same_in_all_four_ways(tmp_path):
+    for package in ("joblib", "sklearn"):
+        pytest.importorskip(package)
+    out = run("many_models.py", "--models", 8, "--steps", 60, "--jobs", 2, cwd=tmp_path)
+    rows = re.findall(r"^(\w+) +[\d.]+ s, parameters differ from the loop's by (\S+)$", out, re.MULTILINE)
+    assert [way for way, _ in rows] == ["loop", "threads", "processes", "vmap"]
+    apart = {way: float(difference) for way, difference in rows}
+    assert apart["threads"] == apart["processes"] == 0 and apart["vmap"] < 1e-4       # products may be summed in another order
+    one, together = figures(r"([\d.]+)%", out)
+    assert 80 < one < together
+
+
+@pytest.mark.slow
+def test_dask_trains_models_on_its_workers(tmp_path):
+    pytest.importorskip("distributed")
+    out = run("dask_models.py", "--models", 12, cwd=tmp_path)
+    one, together = figures(r"by (\d\.\d+)", out)
+    assert "12 networks, trained by" in out and together < one < 0.1
+
+
 def test_logistic_regression_finds_what_scikit_learn_finds(tmp_path):
     datasets = pytest.importorskip("sklearn.datasets")
     from sklearn.linear_model import LogisticRegression

@@ -539,8 +539,14 @@ def numpy(Tensor x not None, bint readonly=False):
     cdef object dtype = to_numpy_dtype(dtype_object(BFLOAT16)) if lent else None
     cdef cnp.ndarray array = cnp.PyArray_New(
         np.ndarray, x.rank, dims, cnp.NPY_UINT16 if lent else TYPENUM[x.dtype_id], strides, x.data, 0, flags, None)
-    cnp.set_array_base(array, x.storage)
+    cdef bint of_array = x.storage.source in (BORROWED, LENT) and isinstance(<object>x.storage.owner, np.ndarray)
+    cnp.set_array_base(array, <object>x.storage.owner if of_array else x.storage)        # so whoever looks for the file of a memory map finds it
     return array.view(dtype) if lent else array
+
+
+def writable_or_copied(Tensor x not None):
+    """The Tensor, or where its memory is read-only, as that which processes share, a copy."""
+    return x.detach().clone() if x.storage.readonly else x
 
 
 def check_leaves_graph(Tensor x, str how):

@@ -4,6 +4,7 @@ State saving and loading is in `state.py`, hooks are in `hooks.py`.
 """
 from __future__ import annotations
 
+from cgrad.core.convert import writable_or_copied
 from cgrad.core.tensor import Tensor
 from cgrad.nn import hooks as _hooks
 from cgrad.nn import state as _state
@@ -120,6 +121,8 @@ class Module:
     def __setstate__(self, state):
         self.__dict__.update(state)
         self.__dict__.setdefault("_hooks", _hooks.HookTable())
+        for name, buffer in self._buffers.items():
+            self._buffers[name] = buffer if buffer is None else writable_or_copied(buffer)
 
     def __dir__(self):
         own = self.__dict__

@@ -55,9 +55,6 @@ class Parameter(Tensor):
             known = memo[id(self)] = type(self)(self.detach().clone(), self.requires_grad)
         return known
 
-    def __reduce_ex__(self, protocol):
-        return _rebuild, (type(self), self.detach().numpy().copy(), self.requires_grad)
-
 
 class Buffer(Tensor):
     """A tensor that is state of a Module but not trained; assigning it as an attribute is the same as `Module.register_buffer`.
@@ -95,16 +92,3 @@ class Buffer(Tensor):
         if known is None:
             known = memo[id(self)] = type(self)(self.detach().clone(), persistent=self.persistent)
         return known
-
-    def __reduce_ex__(self, protocol):
-        return _rebuild_buffer, (type(self), self.detach(), self.persistent)
-
-
-def _rebuild_buffer(cls, data, persistent):
-    """What pickle calls to make a Buffer again."""
-    return cls(data, persistent=persistent)
-
-
-def _rebuild(cls, array, requires_grad):
-    """What pickle calls to make a Parameter again."""
-    return cls(cg.from_numpy(array), requires_grad)

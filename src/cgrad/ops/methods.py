@@ -5,6 +5,8 @@ Next: wiring.py, which loads this file with the others.
 
 import operator
 
+from numpy import memmap, ndarray
+
 from cgrad.core import apply, convert
 from cgrad.core.dtype import bfloat16, uint16
 from cgrad.core.forward import copy
@@ -75,26 +77,42 @@ def _bits(x):
     return convert.numpy(x), ()
 
 
-def _rebuild(array, requires_grad, dtype=None):
-    x = convert.share_array(array)
+def _rebuild(array, requires_grad, dtype=None, writable=False):
+    # Memory that several processes share (joblib's maps, Ray's store) arrives read-only: right for data, not for what is trained.
+    # Of what comes outside of the pickle some is not aligned (Dask's frames), which is copied, too.
+    copy = True if (requires_grad or writable) and not array.flags.writeable else None
+    x = convert.tensor_from(array, None, copy)
     return (x if dtype is None else convert.retyped(x, dtype)).requires_grad_(requires_grad)
+
+
+def _is_mapped(array):
+    """Whether it lies in a mapped file: joblib sends the file's name instead of the elements."""
+    while isinstance(array, ndarray) and not isinstance(array, memmap):
+        array = array.base
+    return isinstance(array, memmap)
 
 
 def __reduce_ex__(x, protocol):
     if not x.is_leaf:
         raise RuntimeError(f"pickle: the tensor was made by {x.grad_fn!r} and its graph cannot be pickled; use x.detach()")
     array, dtype = _bits(x.detach().contiguous())      # pickled by NumPy; with protocol 5 its memory may travel outside of the pickle
-    array = array if array.flags.writeable else array.copy()
+    if not (array.flags.writeable or _is_mapped(array)):
+        array = array.copy()
     if type(x) is not Tensor:
         return _rebuild_subclass, (type(x), array, x.requires_grad, getattr(x, "__dict__", None), *dtype)
     return _rebuild, (array, x.requires_grad, *dtype)
 
 
 def _rebuild_subclass(cls, array, requires_grad, state, dtype=None):
-    x = cls._make_subclass(cls, _rebuild(array, False, dtype), requires_grad)
+    x = cls._make_subclass(cls, _rebuild(array, False, dtype, writable=True), requires_grad)
     if state:
         x.__dict__.update(state)
     return x
+
+
+def __sizeof__(x):
+    """With its elements: schedulers such as Dask's weigh by this what they send and keep."""
+    return object.__sizeof__(x) + x.nbytes
 
 
 def __copy__(x):
@@ -242,7 +260,7 @@ def _new(name):
 
 for _function in (storage_offset, is_complex, is_signed, is_nonzero, cpu):
     register_method(_function.__name__, _function)
-for _function in (numpy, tolist, tobytes, new_tensor, __array__, __reduce_ex__, __copy__, __deepcopy__, __dlpack__):
+for _function in (numpy, tolist, tobytes, new_tensor, __array__, __reduce_ex__, __sizeof__, __copy__, __deepcopy__, __dlpack__):
     register_method(_function.__name__, _function)
 for _name in ("zeros", "ones", "full", "empty"):
     register_method("new_" + _name, _new(_name))

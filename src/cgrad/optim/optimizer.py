@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import Any, ClassVar
 
 import cgrad as cg
+from cgrad.core.convert import writable_or_copied
 from cgrad.core.forward.optim import forget, fused_step, spend
 from cgrad.core.tensor import Tensor
 from cgrad.nn.hooks import HookTable, RemovableHandle
@@ -80,6 +81,11 @@ class Optimizer:
             groups = [{"params": groups}]
         for group in groups:
             self.add_param_group(group)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        for entry in self.state.values():
+            entry.update({key: writable_or_copied(value) for key, value in entry.items() if isinstance(value, Tensor)})
 
     def add_param_group(self, group: dict[str, Any]) -> None:
         """Add parameters, with options of their own if wanted.
