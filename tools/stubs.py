@@ -160,6 +160,9 @@ overloaded = []        # dotted names with two signatures, which mypy.stubtest c
 def type_of(function, parameter):
     """The type of a parameter as text."""
     name = parameter.name
+    if name == "out":
+        results = RETURNS.get(function, "Tensor")
+        return ("Tensor" if results == "Tensor" else "Tensor | tuple[Tensor, ...]" if "Tensor |" in results else "tuple[Tensor, ...]") + " | None"
     text = EXCEPTIONS.get(f"{function}.{name}") or EXCEPTIONS.get(f"{function.rstrip('_')}.{name}") or PARAMETERS.get(name)
     if text is None:
         missing.append(f"{function}({name})")

@@ -113,6 +113,9 @@ ALONG = {
     "twice": (lambda x, axis, keep: cg.concat([x, x], axis=axis), lambda x, axis, keep: np.concatenate([x, x], axis)),
     "stack": (lambda x, axis, keep: cg.stack([x, x], axis=axis), lambda x, axis, keep: np.stack([x, x], axis)),
 }
+OUT_ALONG = {name: getattr(cg, {"cumsum": "cumulative_sum", "twice": "concat"}.get(name, name)) for name in ALONG}
+OUT_ALONG = {name: (lambda x, axis, out, f=f, of=(lambda x: [x, x]) if name in ("twice", "stack") else lambda x: x: f(of(x), axis=axis, out=out))
+             for name, f in OUT_ALONG.items()}
 VIEWS = [                    # on tensors and on arrays of places alike
     lambda x, k: x.T, lambda x, k: x.reshape(-1), lambda x, k: x[None], lambda x, k: x[..., ::-1], lambda x, k: x[k % x.shape[0], ...],
     lambda x, k: x[k % x.shape[0]:], lambda x, k: x[..., k % x.shape[-1]:k % x.shape[-1] + 1], lambda x, k: x[..., ::2], lambda x, k: x[:],
@@ -302,11 +305,12 @@ class Programs(RuleBasedStateMachine):
         self.new(x.x.detach(), Twin(x.twin.memory, x.twin.places))
 
     # -------------------------------------------------------------- rules: writing
-    def write(self, ours, theirs, target, others):
-        """target = theirs(target, *others) in place."""
-        t, twins = target.twin, [target.twin, *[p.twin for p in others]]
+    def write(self, ours, theirs, target, others, reads=True):
+        """target = theirs(target, *others) in place; of the others alone if it is not read."""
+        t, operands = target.twin, [target, *others] if reads else others
+        twins = [t, *[p.twin for p in others]]
         with np.errstate(all="ignore"):
-            out = theirs(*[w.value for w in twins])
+            out = theirs(*[p.twin.value for p in operands])
         if not np.all(np.isfinite(out)) or np.any(np.abs(out) > LARGEST):
             return
         grad = cg.is_grad_enabled()
@@ -324,25 +328,27 @@ class Programs(RuleBasedStateMachine):
             self.refused(fault, lambda: ours(target.x, *[p.x for p in others]))
             return
         ours(target.x, *[p.x for p in others])
-        if recorded:
-            self.record_write(target, theirs, others, out)
+        if recorded and not reads and not any(p.twin.requires_grad for p in others):       # what has no slope cuts off what the target was
+            out = out.astype(t.memory.numbers.dtype)
+            self.record_write(target, lambda x: x * 0 + out, [target], out)
+        elif recorded:
+            self.record_write(target, theirs, operands, out)
         t.memory.numbers[t.places] = out
         t.memory.version += 1
         if t.base is not None and recorded:
             t.seen = t.memory.history
 
-    def record_write(self, target, theirs, others, out):
+    def record_write(self, target, theirs, operands, out):
         t = target.twin
         node = target.x.grad_fn
         if t.base is not None:
             view_node = node
             put_node = view_node.next_functions[0][0]
             node = put_node.next_functions[1][0]
-        twins = [t, *[p.twin for p in others]]
         cast_node = None
         if out.dtype != t.memory.numbers.dtype:
             cast_node, node = node, node.next_functions[0][0]
-        step = self.step(theirs, twins, node, [target, *others])
+        step = self.step(theirs, [p.twin for p in operands], node, operands)
         step.kept = [(m, v) for m, v in step.kept if m is not t.memory]        # a copy of what is overwritten is kept
         if cast_node is not None:
             single = t.memory.numbers.dtype == np.float32
@@ -373,6 +379,31 @@ class Programs(RuleBasedStateMachine):
         _, theirs, allowed = UNARY[name]
         if allowed is None or allowed(x.twin.value):
             self.write(lambda x: getattr(x, INPLACE_UNARY[name])(), theirs, x, [])
+
+    @rule(name=st.sampled_from(["exp", "sin", "tanh", "square", "sqrt", "negative", *BINARY, *ALONG, "matmul"]), k=PLACES, m=PLACES, n=PLACES)
+    def write_out(self, name, k, m, n):
+        """The result of a function written into a tensor, often into the memory of an operand."""
+        x, y = self.pick(k, lambda p: p.twin.shape), self.pick(m, lambda p: p.twin.shape)
+        if x is None:
+            return
+        allowed, others = None, [x]
+        if name in ALONG:
+            axis = m % len(x.twin.shape)
+            ours, theirs = (lambda x, out: OUT_ALONG[name](x, axis, out)), (lambda x: ALONG[name][1](x, axis, False))
+        elif name in UNARY:
+            ours, (_, theirs, allowed) = getattr(cg, name), UNARY[name]
+        else:
+            others, ours = [x, y], getattr(cg, name)
+            _, theirs, allowed = BINARY.get(name, (None, np.matmul, None))
+        values = [p.twin.value for p in others]
+        try:
+            with np.errstate(all="ignore"):
+                shape = np.shape(theirs(*values))
+        except ValueError:
+            return
+        target = self.pick(n, lambda p: p.twin.shape == shape) or self.pick(n)
+        if allowed is None or allowed(*values):
+            self.write(lambda out, *xs: ours(*xs, out=out), theirs, target, others, reads=False)
 
     @rule(k=PLACES, m=PLACES)
     def copy(self, k, m):

@@ -7,7 +7,7 @@ entry.  Needs the GIL.  Next: inplace.pyx, the same for operations that write; e
 from cpython.dict cimport PyDict_GetItem
 from cpython.object cimport PyObject
 
-from cgrad.core.door cimport Door
+from cgrad.core.door cimport Door, into
 from cgrad.core.dtype cimport KIND, KIND_FLOAT, dtype_object, promote
 from cgrad.core.elementwise cimport (
     Py_REFCNT, as_tensor, compute, compute1, compute2, compute_number, compute_over, is_array, is_number, is_spare,
@@ -213,28 +213,36 @@ cdef object spelt(Primitive p, str name, object value, object other):
 def finish_primitive(Primitive p, list rules, Rule joint=None, Rule jvp=None, Rule batch=None, extended=None):
     """Give a primitive its rules and return its recorded function, a compiled closure.
 
-    ``input=`` and ``other=`` are PyTorch's words for x and y; further keywords, or fewer operands than three, go to `extended`, a Python
-    function.
+    ``input=`` and ``other=`` are PyTorch's words for x and y, ``out=`` is written with the result; further keywords, or fewer operands than
+    three, go to `extended`, a Python function.
     """
     set_rules(p, rules, joint, jvp, batch)
     if not p.elementwise:
         def function(*args):
             return apply_general(p, args)
     elif p.n_inputs == 1:
-        def function(x=None, *, input=None):
-            return apply1(p, x if input is None else spelt(p, "x", x, input))
+        def function(x=None, *, input=None, out=None):
+            if input is None and out is None:
+                return apply1(p, x)
+            value = spelt(p, "x", x, input)
+            return apply1(p, value) if out is None else into(p.name, p.function, (value,), {}, out)
     elif p.n_inputs == 2 and extended is not None:
-        def function(x=None, y=None, *, input=None, other=None, **options):
+        def function(x=None, y=None, *, input=None, other=None, out=None, **options):
             if input is not None or other is not None:
                 x, y = spelt(p, "x", x, input), spelt(p, "y", y, other)
+            if out is not None:
+                return into(p.name, extended if options else p.function, (x, y), options, out)
             return extended(x, y, **options) if options else apply2(p, x, y)
     elif p.n_inputs == 2:
-        def function(x=None, y=None, *, input=None, other=None):
+        def function(x=None, y=None, *, input=None, other=None, out=None):
             if input is not None or other is not None:
                 x, y = spelt(p, "x", x, input), spelt(p, "y", y, other)
-            return apply2(p, x, y)
+            return apply2(p, x, y) if out is None else into(p.name, p.function, (x, y), {}, out)
     else:
         def function(*args, **kwargs):
+            if "out" in kwargs:
+                out = kwargs.pop("out")
+                return p.function(*args, **kwargs) if out is None else into(p.name, p.function, args, kwargs, out)
             if kwargs:
                 names = p.input_names[len(args):]
                 renamed = {{"input": "x", "other": "y"}.get(key, key): value for key, value in kwargs.items()}

@@ -1,9 +1,9 @@
-"""Door: a public function that accepts other spellings of its keywords (``dim`` for ``axis``), for a few nanoseconds.
+"""Door: a public function that accepts other spellings of its keywords (``dim`` for ``axis``) and ``out=``, for a few nanoseconds.
 
 A call goes on to the function behind it as it came, without a tuple or dict in between; a method of Tensor needs no bound
 method.  Only where a keyword is spelt otherwise is the tuple of names made anew.  Also calls that a profile watches: what a function
 takes its calls by is exchanged for as long, so that nothing is paid without one.  Needs the GIL.  Next: ops/define.py, whose `public`
-makes doors.
+makes doors; inplace.pyx, how a result is written into ``out=``.
 """
 cimport cython
 from cpython.dict cimport PyDict_GetItem
@@ -50,19 +50,37 @@ cdef class Door:
     ----------
     function : callable
     renames : dict of str to str
-        From another spelling to the function's own.
+        From another spelling to the function's own; with "out" among them the door itself looks after ``out=``.
+    no_out : str, optional
+        Why a call takes no ``out=``.
     """
 
-    def __cinit__(self, function, dict renames):
+    def __cinit__(self, function, dict renames, no_out=None):
         self.vectorcall = enter
         self.function = function
         self.renames = renames
+        self.no_out = no_out
         self.__wrapped__ = function
-        for name in ("__name__", "__qualname__", "__doc__", "__module__"):
+        for name in ("__name__", "__qualname__", "__module__"):
             setattr(self, name, getattr(function, name))
 
     def __call__(self, *args, **kwargs):
         return self.function(*args, **kwargs)        # what `callable` looks for; calls take the vector way, set below
+
+    @property
+    def takes_out(self):
+        """Whether a result can be written into ``out=``."""
+        return "out" in self.renames and self.no_out is None
+
+    @property
+    def __doc__(self):
+        text = self.function.__doc__
+        return with_out_documented(text) if text is not None and self.takes_out else text
+
+    def __getattr__(self, name):
+        if name == "__signature__" and self.takes_out:       # made when somebody asks: all of them would take a tenth of the import
+            return with_out(self.function)
+        raise AttributeError(f"function {self.__name__!r} has no attribute {name!r}")
 
     def __get__(self, instance, owner):
         return self if instance is None else PyMethod_New(self, instance)
@@ -80,9 +98,24 @@ cdef object enter(object self, PyObject** args, size_t nargsf, PyObject* names):
     if names != NULL:
         for k in range(PyTuple_GET_SIZE(<object>names)):
             if PyDict_GetItem(door.renames, <object>PyTuple_GET_ITEM(<object>names, k)) != NULL:
-                renamed = own_names(door, <tuple>names)
-                return PyObject_Vectorcall(door.function, args, nargsf, <PyObject*>renamed)
+                return enter_renamed(door, args, nargsf, own_names(door, <tuple>names))
     return PyObject_Vectorcall(door.function, args, nargsf, names)
+
+
+cdef object enter_renamed(Door door, PyObject** args, size_t nargsf, tuple names):
+    cdef Py_ssize_t k, n = PyVectorcall_NARGS(nargsf)
+    if "out" not in door.renames or "out" not in names:
+        return PyObject_Vectorcall(door.function, args, nargsf, <PyObject*>names)
+    options = {}
+    for k in range(len(names)):
+        options[names[k]] = <object>args[n + k]
+    out = options.pop("out")
+    operands = tuple([<object>args[k] for k in range(n)])
+    if out is None:
+        return door.function(*operands, **options)
+    if door.no_out is not None:
+        raise TypeError(f"{door.__name__}: takes no out=, since it {door.no_out}")
+    return into(door.__name__, door.function, operands, options, out)
 
 
 cdef tuple own_names(Door door, tuple names):
@@ -100,6 +133,39 @@ cdef tuple own_names(Door door, tuple names):
 
 cdef Door first = Door(len, {})
 call_by_vector(<PyTypeObject*>Door, <char*>&first.vectorcall - <char*><PyObject*>first)
+
+
+# ---------------------------------------------------------------------- out=
+cdef object writer = None
+
+
+def set_out_writer(function):
+    """Tell what writes a result into ``out=``: ``function(name, compute, args, kwargs, out)``."""
+    global writer
+    writer = function
+
+
+cdef object into(str name, object function, tuple args, dict kwargs, object out):
+    """What a function gives, written into `out`."""
+    return writer(name, function, args, kwargs, out)
+
+
+def with_out(function):
+    """The signature of a Python function with ``out=None`` as a further keyword."""
+    import inspect
+    signature = inspect.signature(function)
+    parameters = list(signature.parameters.values())
+    keywords = [p for p in parameters if p.kind is inspect.Parameter.VAR_KEYWORD]
+    out = inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None)
+    return signature.replace(parameters=[p for p in parameters if p not in keywords] + [out] + keywords)
+
+
+def with_out_documented(str text):
+    """A numpydoc text with ``out`` after the parameters."""
+    before, heading, after = text.partition("Returns\n")
+    indent = before[len(before.rstrip(" ")):]
+    lines = f"{indent}out : Tensor, optional\n{indent}    Is written with the result and returned, see `cgrad.add`.\n\n"
+    return f"{before.rstrip()}\n{lines}{indent}{heading}{after}" if heading else text
 
 
 # ---------------------------------------------------------------------- watched calls

@@ -1,4 +1,4 @@
-"""Operations that write into a tensor: augmented assignment, methods ending in an underscore.
+"""Operations that write into a tensor: augmented assignment, methods ending in an underscore, ``out=``.
 
 Outside the graph they write into the memory and bump its version.  Inside, the operation is recorded as usual and the tensor takes
 the value and history of the result; a write through a view goes on to its base (ops/strided.py).  Checked before anything is
@@ -9,9 +9,9 @@ from cpython.object cimport PyObject
 from cgrad.core.apply cimport apply2, is_operand, operator_function, operator_primitive
 from cgrad.core.batching cimport is_batch, level_of, wrap
 from cgrad.core.dtype cimport ITEMSIZE, KIND, dtype_object
-from cgrad.core.elementwise cimport ONES, as_tensor, compute, is_number
+from cgrad.core.elementwise cimport ONES, as_tensor, compute, compute_over, is_number
 from cgrad.core.hooks cimport Packed, keep_packed
-from cgrad.core.primitive cimport BOOLEAN, Primitive
+from cgrad.core.primitive cimport BOOLEAN, MAX_INPUTS, Primitive
 from cgrad.core.record cimport take_history
 from cgrad.core.forward.plan cimport may_overlap_itself
 from cgrad.core.storage cimport written
@@ -22,6 +22,7 @@ from cgrad.core.tensor cimport (
 )
 
 from cgrad.core.apply import OPERATOR_SYMBOLS
+from cgrad.core.door import set_out_writer
 from cgrad.core.tape import latest_sequence
 
 cdef object casting = None         # the recorded cast
@@ -269,6 +270,8 @@ cdef object apart(object y, Tensor x):
 
 def inplace(str name, function, Tensor x, *args, **kwargs):
     """Apply an operation in place: ``x.exp_()`` is ``inplace("exp_", exp, x)``."""
+    if "out" in kwargs:
+        raise TypeError(f"{name}: takes no out=, since it writes into the tensor itself")
     primitive = getattr(function, "primitive", None)
     if len(args) == 1 and not kwargs and primitive is not None and (<Primitive>primitive).elementwise:
         return apply_inplace(<Primitive>primitive, x, args[0])
@@ -276,6 +279,92 @@ def inplace(str name, function, Tensor x, *args, **kwargs):
 
 
 set_inplace_operator(inplace_operation)
+
+
+# ---------------------------------------------------------------------- out=
+def write_out(str name, function, tuple args, dict kwargs, out):
+    """``function(*args, **kwargs)`` written into the tensor `out`, which takes the history of the result; a tuple for several results.
+
+    What lies in the memory of `out` is read before anything is written, and rules keep a copy of it.
+    """
+    cdef bint several = isinstance(out, tuple)
+    cdef tuple targets = tuple(out) if several else (out,)
+    for x in targets:
+        check_target(name, x)
+    if not several and computed_there(getattr(function, "primitive", None), args, kwargs, out):
+        return out
+    since = latest_sequence()
+    result = function(*[all_apart(y, targets) for y in args], **{key: all_apart(y, targets) for key, y in kwargs.items()})
+    results = result if isinstance(result, tuple) else (result,)
+    if isinstance(result, tuple) != several or len(results) != len(targets):
+        n = f"{len(results)} results" if isinstance(result, tuple) else "one result"
+        wanted = "a tuple of as many tensors" if isinstance(result, tuple) else "one tensor"
+        raise TypeError(f"{name}: gives {n}, so out= must be {wanted}, got {f'a tuple of {len(targets)}' if several else 'one tensor'}")
+    for x, y in zip(targets, results):
+        check_written(name, x, y)
+    for x, y in zip(targets, results):
+        if (<Tensor>y).flags & REQUIRES_GRAD and ((<Tensor>y).node is None or (<Tensor>y).node.sequence <= since):
+            y = cloning(y)           # an operand handed back: what it was made by stays as it is
+        write_through(x, y, name)
+    return getattr(type(result), "_make", tuple)(targets) if several else out
+
+
+cdef int check_target(str name, object x) except -1:
+    if not isinstance(x, Tensor):
+        hint = "; cgrad.from_numpy(array) gives a tensor that shares the memory of an array" if hasattr(x, "__array_interface__") else ""
+        raise TypeError(f"{name}: out= must be a Tensor, got {type(x).__name__}{hint}")
+    if stale(<Tensor>x):
+        refresh(<Tensor>x)
+    return check_inplace(name, <Tensor>x, (<Tensor>x).flags)
+
+
+cpdef int check_written(str name, Tensor x, object result) except -1:
+    """Shapes must be equal, and kinds of dtypes must not get lower (NumPy's casting="same_kind")."""
+    if not isinstance(result, Tensor):
+        raise TypeError(f"{name}: takes no out= here, since the result is {type(result).__name__}, no tensor")
+    cdef Tensor y = <Tensor>result
+    made, there = dtype_object(y.dtype_id), dtype_object(x.dtype_id)
+    if not same_shape(x, y):
+        raise ValueError(f"{name}: the result has shape {shape_text(y.rank, y.dims)}, out= has {shape_text(x.rank, x.dims)}; give a tensor of the "
+                         f"result's shape, such as cgrad.empty({shape_text(y.rank, y.dims)}, dtype=cgrad.{made.name})")
+    if KIND[y.dtype_id] > KIND[x.dtype_id] or made.kind == "integer" and there.kind == "unsigned integer":
+        raise TypeError(f"{name}: a result of {made.name} cannot be written into out= of {there.name}; give a tensor of {made.name}, or convert "
+                        f"the result with astype")
+    return 0
+
+
+cdef object all_apart(object y, tuple targets):
+    """An argument, or a list of them, with memory of its own."""
+    if type(y) is list or type(y) is tuple:
+        return type(y)([all_apart(z, targets) for z in y])
+    for x in targets:
+        y = apart(y, <Tensor>x)
+    return y
+
+
+cdef bint computed_there(object primitive, tuple args, dict kwargs, Tensor out) except -1:
+    """Compute an elementwise operation at once into `out`, where nothing is recorded and all fits; False if it does not."""
+    cdef PyObject* inputs[MAX_INPUTS]
+    cdef bint tensors = False
+    cdef int i
+    if primitive is None or not (<Primitive>primitive).elementwise or kwargs or len(args) != (<Primitive>primitive).n_inputs \
+            or out.flags & (REQUIRES_GRAD | SLOW) or not out.flags & CONTIGUOUS:
+        return False
+    for i in range(len(args)):
+        y = args[i]
+        inputs[i] = <PyObject*>y
+        if isinstance(y, Tensor):
+            tensors = True
+            if stale(<Tensor>y):
+                refresh(<Tensor>y)
+            if (<Tensor>y).flags & (REQUIRES_GRAD | SLOW) or (<Tensor>y).storage is out.storage and (<Tensor>y).data != out.data:
+                return False
+        elif not is_number(y):
+            return False
+    return tensors and compute_over(<Primitive>primitive, inputs, <int>len(args), out)
+
+
+set_out_writer(write_out)
 
 cdef object operator_watcher = None
 

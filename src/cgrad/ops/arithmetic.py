@@ -44,11 +44,18 @@ add = define(
     -----
     ``alpha=`` multiplies `y` first, as in PyTorch.  Gradient: ``g`` and ``g`` (times `alpha`).
 
+    ``out=`` (of every function that computes tensors from tensors; a tuple where there are several results) must have the shape of the result
+    and a dtype of the same kind or a higher one; operands may lie in its memory.  It is a write in place: `out` takes the history of
+    the result, and a leaf that requires grad is refused outside of `no_grad`.
+
     Examples
     --------
     >>> import cgrad as cg
     >>> cg.add(cg.tensor([1.0, 2.0]), 10)
     tensor([11., 12.])
+    >>> sums = cg.empty(2)
+    >>> cg.add(cg.tensor([1.0, 2.0]), 10, out=sums) is sums
+    True
     """)
 
 subtract = define(

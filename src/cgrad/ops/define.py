@@ -14,11 +14,14 @@ from cgrad.core.door import Door
 from cgrad.core.tensor import register_method
 from cgrad.ops import aliases, batching
 from cgrad.ops.op import Op
+from cgrad.ops.out import NO_OUT
 
 ELEMENTWISE, LINEAR, BILINEAR, NONDIFF, OTHER = "elementwise", "linear", "bilinear", "nondiff", "other"
 
 #: public functions by name, aliases included; `cgrad` takes its names from here
 PUBLIC = {}
+
+_signatures = {}
 
 _FUSED = re.compile(r"(\w+)\(([\w, ]*)\)")
 
@@ -95,8 +98,7 @@ def define(name, *, vjp=None, kind=OTHER, jvp=None, batch=None, fused=None, kern
     function.__module__ = "cgrad"
     function.op = _op_class(name, function, entry)
     if kernel is not None:
-        function.__signature__ = inspect.Signature(
-            [inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in entry.input_names])
+        function.__signature__ = _signature(entry.input_names)
     if symbol is not None:
         apply.set_operator(symbol, function)
     if public:
@@ -133,9 +135,10 @@ def door(function, name=None, module="cgrad"):
     (1, 2)
     """
     parameters = _parameters(function)
-    renames = {other: p for p in parameters for other in aliases.KEYWORDS.get(p, ()) if other not in parameters}
-    entry = Door(function, renames)
-    entry.__name__ = entry.__qualname__ = name or function.__name__
+    name = name or function.__name__
+    renames = {other: p for p in parameters for other in aliases.KEYWORDS.get(p, ()) if other not in parameters} | {"out": "out"}
+    entry = Door(function, renames, NO_OUT.get(name))
+    entry.__name__ = entry.__qualname__ = name
     entry.__module__ = module
     return entry
 
@@ -211,6 +214,22 @@ def _source(entry, name):
                      "nor shape_, dtype_ or t (tangent) of an input")
 
 
+def _signature(names, out=True):
+    """That of an elementwise function of the operands `names`, or of its method that writes in place; made once, which import time feels."""
+    if (names, out) not in _signatures:
+        parameters = [inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in names]
+        parameters += [inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None)] * out
+        _signatures[names, out] = inspect.Signature(parameters)
+    return _signatures[names, out]
+
+
+def without_out(method, function):
+    """Let `method`, which writes in place, show the signature of a public function without ``out=``."""
+    method.__wrapped__ = getattr(function, "__wrapped__", function)
+    if hasattr(function, "primitive"):
+        method.__signature__ = _signature(function.primitive.input_names, False)
+
+
 def _document(entry, doc, result):
     """The docstring of an elementwise function: its own words, with what all of them share put in after the first line."""
     if not entry.elementwise or "Parameters\n---" in doc:
@@ -221,6 +240,7 @@ def _document(entry, doc, result):
         lines += [f"{name} : Tensor, array or number", "    True or not 0 where the first value is taken." if name == "condition" else
                   "    Shapes broadcast, dtypes promote; a Python number takes the dtype of the tensor it meets." if "," in name else
                   "    Of any shape."]
+    lines += ["out : Tensor, optional", "    Is written with the result and returned, see `cgrad.add`."]
     dtype = {"float": "The dtype of the operands; integers and bools give the default float.", "bool": "bool."}
     lines += ["", "Returns", "-------", "Tensor", "    " + dtype.get(result or entry.result_name, "The dtype of the operands.")]
     if entry.n_inputs > 1:

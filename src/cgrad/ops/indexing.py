@@ -10,7 +10,7 @@ from cgrad.core.forward import index as forward
 from cgrad.core.tensor import Tensor, register_method
 from cgrad.ops.batching import with_ndim
 from cgrad.ops.creation import zeros_like
-from cgrad.ops.define import LINEAR, define, public
+from cgrad.ops.define import LINEAR, define, public, without_out
 from cgrad.ops.ranges import arange
 
 
@@ -215,7 +215,7 @@ def in_place(function):
     def method(self, *args, **kwargs):
         return core.inplace(name, function, self, *args, **kwargs)
     method.__name__ = method.__qualname__ = name
-    method.__wrapped__ = function        # its signature is theirs
+    without_out(method, function)
     first = function.__doc__.strip().splitlines()[0]
     method.__doc__ = f"`{function.__name__}` written into the tensor itself; returns it.\n\n{first}"
     register_method(name, method)

@@ -14,7 +14,7 @@ from cgrad.ops import activation, arithmetic, compare, elementwise, matmul, scan
 from cgrad.core.arguments import as_tensor
 from cgrad.ops.batching import with_ndim
 from cgrad.ops.creation import zeros_like
-from cgrad.ops.define import LINEAR, define
+from cgrad.ops.define import LINEAR, define, without_out
 from cgrad.ops.linalg import products
 
 _replace = define("copy", forward=lambda x, y: forward.copy(forward.clone(x), y), moves=True, inputs=("x", "y"), kind=LINEAR,
@@ -128,7 +128,7 @@ def _inplace(function, name):
     def method(x, *args, **kwargs):
         return core.inplace(name, function, x, *args, **kwargs)
     method.__name__ = method.__qualname__ = name
-    method.__wrapped__ = function        # its signature is theirs
+    without_out(method, function)
     method.__doc__ = f"`{function.__name__}` written into the tensor itself, which is returned.  Gradient: that of `{function.__name__}`."
     return method
 

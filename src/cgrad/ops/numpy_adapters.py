@@ -8,6 +8,7 @@ import string
 import numpy as np
 
 from cgrad.core.arguments import as_tensor
+from cgrad.core.inplace import check_written
 from cgrad.core.tensor import Tensor
 from cgrad.ops.define import PUBLIC
 from cgrad.ops.linalg import decompositions, norms
@@ -396,7 +397,8 @@ def _copyto(dst, src, casting="same_kind", where=True):
         np.copyto(dst, values(src), casting, where=values(where))
     else:
         src = PUBLIC["broadcast_to"](as_tensor("copyto", src), dst.shape)
-        write("copyto", src if where is True else PUBLIC["where"](as_tensor("copyto", where), src, dst), dst)
+        check_written("numpy.copyto", dst, src)
+        dst.copy_(src if where is True else PUBLIC["where"](as_tensor("copyto", where), src, dst))
 
 
 def _written(name):

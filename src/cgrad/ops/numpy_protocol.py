@@ -14,6 +14,7 @@ import numpy as np
 from cgrad.core.apply import set_ufunc
 from cgrad.core.arguments import as_tensor
 from cgrad.core.dtype import DType
+from cgrad.core.inplace import write_out
 from cgrad.core.tensor import Tensor
 from cgrad.ops import aliases
 from cgrad.ops.define import PUBLIC
@@ -86,7 +87,7 @@ def ufunc_call(ufunc, method, inputs, options):
         x, y = (as_tensor(name, v) for v in operands)
         method, operands = "__call__", (x[(...,) + (None,) * y.ndim], y)
     if method == "__call__":
-        return write(name, *_loop_options(name, function, operands, **options)) if options else function(*operands)
+        return _loop(name, function, operands, **options) if options else function(*operands)
     folded = FOLDS.get((name, method))
     if folded is None:
         raise TypeError(f"numpy.{name}.{method}: cgrad has no such operation on tensors; compute it with others, or outside the graph "
@@ -106,18 +107,18 @@ def _ufunc(ufunc):
     return function
 
 
-def _loop_options(name, function, operands, out=None, where=True, dtype=None, casting="same_kind", order="K", subok=True):
-    """The result of a call with keywords, and where it is to be written."""
+def _loop(name, function, operands, out=None, where=True, dtype=None, casting="same_kind", order="K", subok=True):
+    """The result of a call with keywords."""
+    out = out[0] if isinstance(out, tuple) and len(out) == 1 else out
     if casting != "same_kind":
         raise TypeError(f"numpy.{name}: casting={casting!r} is not taken for tensors; convert them with astype")
     if dtype is not None:
         operands = [as_tensor(name, v).astype(_dtype(dtype)) for v in operands]
-    result = function(*operands)
-    if where is not True:
-        if out is None or out[0] is None:
-            raise TypeError(f"numpy.{name}: where= needs out=, what the other elements are")
-        result = PUBLIC["where"](as_tensor(name, where), result, out[0])
-    return result, out
+    if where is True:
+        return _into(name, function, operands, {}, out)
+    if out is None:
+        raise TypeError(f"numpy.{name}: where= needs out=, what the other elements are")
+    return _into(name, lambda *operands, rest: PUBLIC["where"](as_tensor(name, where), function(*operands), rest), operands, {"rest": out}, out)
 
 
 def _fold_options(name, function, x, axis=0, dtype=None, out=None, keepdims=False, initial=None, where=True):
@@ -129,6 +130,13 @@ def _fold_options(name, function, x, axis=0, dtype=None, out=None, keepdims=Fals
     return getattr(result, "values", result), out          # of a running extreme, the places are left out
 
 
+def _into(name, function, args, kwargs, out):
+    """What a function gives, written into `out` if the caller named one."""
+    if isinstance(out, Tensor):
+        return write_out(f"numpy.{name}", function, tuple(args), kwargs, out)
+    return write(name, function(*args, **kwargs), out)
+
+
 def write(name, result, out):
     """`result`, written into `out` if the caller named one; into an array only if no gradient is lost by it."""
     if isinstance(out, tuple) and len(out) == 1:
@@ -137,16 +145,12 @@ def write(name, result, out):
         return result
     if isinstance(out, tuple) or isinstance(result, tuple):
         raise TypeError(f"numpy.{name}: out= is taken for one result only")
-    if isinstance(out, np.ndarray):
-        if result.requires_grad:
-            raise TypeError(f"numpy.{name}: the result requires grad and would leave the graph in an array; write into a tensor, or use t.detach()")
-        np.copyto(out, np.asarray(result), casting="same_kind")
-        return out
-    if out.shape != result.shape:
-        raise ValueError(f"numpy.{name}: the result has shape {result.shape}, out= has {out.shape}")
-    if not np.can_cast(*[x.dtype.name.replace("bfloat16", "float16") for x in (result, out)], casting="same_kind"):
-        raise TypeError(f"numpy.{name}: a result of {result.dtype.name} cannot be written into out= of {out.dtype.name}")
-    return out.copy_(result)
+    if isinstance(out, Tensor):
+        return write_out(f"numpy.{name}", lambda: result, (), {}, out)
+    if result.requires_grad:
+        raise TypeError(f"numpy.{name}: the result requires grad and would leave the graph in an array; write into a tensor, or use t.detach()")
+    np.copyto(out, np.asarray(result), casting="same_kind")
+    return out
 
 
 # -------------------------------------------------------------------------------------------------------------- functions
@@ -158,7 +162,8 @@ def array_function(x, function, types, args, kwargs):
     ours = _functions.get(function)
     if ours is None:
         ours = _functions[function] = _function(function)
-    return ours(*args, **kwargs)
+    out = kwargs.pop("out", None)
+    return ours(*args, **kwargs) if out is None else _into(function.__name__, ours, args, kwargs, out)
 
 
 def _function(function):
@@ -226,7 +231,7 @@ def _translated(name, ours, positions, defaults, keywords, first, *args, **kwarg
     taken = {}
     for key, value in kwargs.items():
         default = defaults.get(key, inspect.Parameter.empty)
-        if key == "out":
+        if key == "out":                                       # given by position
             out = value
         elif value is default or isinstance(value, (str, int)) and isinstance(default, (str, int)) and value == default:
             continue
