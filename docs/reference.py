@@ -23,8 +23,8 @@ FUNCTIONS = {
 }
 # Page -> (title, names at the top level)
 NAMES = {
-    "dtypes": ("Dtypes and constants", ["dtype", "get_default_dtype", "set_default_dtype", "promote_types", "result_type", "can_cast", "isdtype",
-                                        "finfo", "iinfo", "is_floating_point", "is_complex"]),
+    "dtypes": ("Dtypes, devices, constants", ["dtype", "get_default_dtype", "set_default_dtype", "promote_types", "result_type", "can_cast", "isdtype",
+                                        "finfo", "iinfo", "is_floating_point", "is_complex", "device"]),
     "own": ("Own operations", ["Op", "op", "foreign_op"]),
     "show": ("Looking at a computation", ["explain", "graph", "profile", "set_printoptions"]),
     "files": ("Files", ["save", "load"]),
@@ -41,11 +41,11 @@ MODULES = {
     "lr_scheduler": ("Learning rates: optim.lr_scheduler", "optim.lr_scheduler"),
     "swa_utils": ("Averages of weights: optim.swa_utils", "optim.swa_utils"), "data": ("Data sets and batches: data", "data"),
     "distributed": ("Several processes: distributed", "distributed"),
-    "memory": ("Memory", "memory"), "einops": ("einops: interop.einops", "interop.einops"),
+    "memory": ("Memory", "memory"), "cuda": ("GPUs, which there are none: cuda", "cuda"), "einops": ("einops: interop.einops", "interop.einops"),
 }
 ORDER = ["tensor", "creation", "dtypes", "random", "elementwise", "comparison", "reduction", "scan", "products", "linalg", "special", "fft", "shape",
          "joining", "indexing", "sorting", "activation", "autograd", "func", "own", "show", "nn", "functional", "init", "utils", "rnn", "parametrize",
-         "parametrizations", "optim", "lr_scheduler", "swa_utils", "data", "distributed", "files", "memory", "process", "einops", "others"]
+         "parametrizations", "optim", "lr_scheduler", "swa_utils", "data", "distributed", "files", "memory", "process", "cuda", "einops", "others"]
 
 
 def write(folder):

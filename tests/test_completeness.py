@@ -42,13 +42,14 @@ NOT_DIFFERENTIABLE = {
     "is zero for every real number": "imag",
     "reads or writes a file": "load save",
     "looks at a computation": "explain graph Tensor.why_no_grad",
+    "is an error": "Tensor.cuda",
     "takes numbers out of the graph": "Tensor.detach Tensor.detach_ Tensor.item Tensor.numpy Tensor.tobytes Tensor.tolist",
     "is the tape itself": "Tensor.backward Tensor.register_hook Tensor.register_post_accumulate_grad_hook Tensor.requires_grad_ Tensor.retain_grad",
 }
 LISTED = {name: reason for reason, names in NOT_DIFFERENTIABLE.items() for name in names.split()}
 
 #: Methods that are functions, or two of them, by another name.
-SAME_AS = {f"Tensor.{name}": "astype" for name in ["bfloat16", "bool", "double", "float", "half", "int", "long", "short", "to", "type_as"]} | {
+SAME_AS = {f"Tensor.{name}": "astype" for name in ["bfloat16", "bool", "byte", "char", "double", "float", "half", "int", "long", "short", "to", "type", "type_as"]} | {
     "Tensor.cpu": "positive", "Tensor.to_device": "positive"}
 
 MODULES = {"": cg, "linalg.": cg.linalg, "fft.": cg.fft, "special.": cg.special, "nn.functional.": cg.nn.functional}

@@ -23,7 +23,7 @@ _ArrayLike: TypeAlias = Tensor | np.ndarray[Any, Any] | np.generic | _Number | S
 _Axes: TypeAlias = _int | Sequence[_int] | None
 _Shape: TypeAlias = _int | Sequence[_int]
 _DTypeLike: TypeAlias = DType | np.dtype[Any] | type[Any] | str
-_Device: TypeAlias = Literal["cpu"] | None
+_Device: TypeAlias = _str | None
 _Index: TypeAlias = _int | slice | None | EllipsisType | Tensor | np.ndarray[Any, Any] | Sequence[Any]
 '''
 ALIAS_NAMES = [line.split(":")[0] for line in ALIASES.splitlines()]
@@ -60,7 +60,8 @@ PARAMETERS = {
     **dict.fromkeys(["vjp", "jvp", "batch"], "Callable[..., Any]"),
     **dict.fromkeys(["if_true", "if_false"], "Callable[..., Any] | _Number"), "arrays": "_bool",
     "function": "Callable[..., _T]", "args": "Any", "kwargs": "Any", "mode": "_str", "compute_mode": "_str", "inputs": "Tensor | Sequence[Tensor]",
-    "use_reentrant": "_bool", "early_stop": "_bool", "out": "Tensor", "hook": "Callable[[Tensor], Tensor | None]", "memo": "dict[_int, Any]",
+    **dict.fromkeys(["use_reentrant", "non_blocking"], "_bool"), "early_stop": "_bool", "out": "Tensor",
+    "hook": "Callable[[Tensor], Tensor | None]", "memo": "dict[_int, Any]",
     "protocol": "Any", "subscripts": "_str", "operands": "_ArrayLike",
     **dict.fromkeys(["tau", "LU", "pivots"], "_ArrayLike"), "UPLO": 'Literal["L", "U"]',
 }
@@ -78,7 +79,7 @@ EXCEPTIONS = {
     "randint.low": "_int", "randint.high": "_int", "randint_like.low": "_int", "randint_like.high": "_int", "narrow.start": "_int | Tensor",
     "linspace.start": "_Number | Tensor", "logspace.start": "_Number | Tensor", "logspace.base": "_Number | Tensor", "full.fill_value": "_Number | Tensor",
     "full_like.fill_value": "_Number | Tensor", "fork_rng.seed": "_int", "fill_.value": "_Number | Tensor", "new_full.fill_value": "_Number",
-    "to.args": "_DTypeLike | Tensor | _bool", "repeat_interleave.repeats": "_int | Sequence[_int] | Tensor",
+    "to.args": "_DTypeLike | Tensor | _bool", "type.dtype": "_DTypeLike", "repeat_interleave.repeats": "_int | Sequence[_int] | Tensor",
     "arange.stop": "_Number", "arange.end": "_Number", "Tensor.new_tensor.data": "_ArrayLike", "item.index": "_int",
     "checkpoint_sequential.input": "Any", "checkpoint_sequential.segments": "_int",
     **{f"checkpoint_{name}.functions": "Iterable[Callable[..., Any]]" for name in ("sequential", "budget")}, "checkpoint_budget.nbytes": "_int",
@@ -132,15 +133,21 @@ RETURNS = {
     "eigh": "Eigh", "qr": "QR", "svd": "SVD", "frexp": "Frexp",
 }
 PROPERTIES = {
-    "shape": "tuple[_int, ...]", "strides": "tuple[_int, ...]", "ndim": "_int", "size": "_int", "itemsize": "_int", "nbytes": "_int",
-    "dtype": "DType", "device": "_str", "is_leaf": "_bool", "grad_fn": "Node | None", "output_nr": "_int", "retains_grad": "_bool",
-    **dict.fromkeys(["T", "mT", "H", "mH", "real"], "Tensor"), "_version": "_int",
+    "shape": "tuple[_int, ...]", "strides": "tuple[_int, ...]", "ndim": "_int", "size": "Count", "itemsize": "_int", "nbytes": "_int",
+    "dtype": "DType", "device": "device", "is_leaf": "_bool", "grad_fn": "Node | None", "output_nr": "_int", "retains_grad": "_bool",
+    **dict.fromkeys(["T", "mT", "H", "mH", "real"], "Tensor"), "_version": "_int", "is_cuda": "_bool",
 }
 WRITABLE = {"requires_grad": "_bool", "grad": "Tensor | None", "data": "Tensor"}
 BUILTINS = "from builtins import bool as _bool, bytes as _bytes, float as _float, int as _int, str as _str"
 REEXPORTS = {   # names of the top level that are defined, with their types, elsewhere
+<<<<<<< HEAD
     "cgrad": ["autograd", "data", "distributed", "fft", "func", "linalg", "memory", "nn", "optim", "random", "special"],
     "cgrad.autograd.mode": ["enable_grad", "no_grad", "set_grad_enabled"],
+=======
+    "cgrad": ["autograd", "cuda", "data", "fft", "func", "linalg", "memory", "nn", "optim", "random", "special", "utils"],
+    "cgrad.autograd.mode": ["enable_grad", "inference_mode", "no_grad", "set_grad_enabled"],
+    "cgrad.core.device": ["device as device"],
+>>>>>>> 35c0771 (Scripts for PyTorch: x.size() can be called, devices, inference_mode, cgrad.utils.data; missing names say what to write)
     "cgrad.core.dtype": ["DType as dtype"],
     "cgrad.files": ["load", "save"], "cgrad.show.explain": ["explain"], "cgrad.show.graph": ["graph"], "cgrad.show.profile": ["profile"],
     "cgrad.core.tensor": ["Tensor"],
@@ -151,7 +158,7 @@ REEXPORTS = {   # names of the top level that are defined, with their types, els
 MODULES = [cg.linalg, cg.fft, cg.special]      # modules of functions whose stubs are written here
 FURTHER = {"where": ("condition: _ArrayLike", "tuple[Tensor, ...]")}        # another signature of a function, and what it then returns
 BINARY = ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", "rshift"]
-HIDDEN = {"kernels", "core", "ops", "config", "tree", "printing", "files"}     # modules that hold public names but are none
+HIDDEN = {"kernels", "core", "ops", "config", "tree", "printing", "files", "porting"}     # modules that hold public names but are none
 
 missing = []
 overloaded = []        # dotted names with two signatures, which mypy.stubtest cannot compare with the one at run time
@@ -235,6 +242,7 @@ def tensor_stub():
         BUILTINS, "from collections.abc import Callable, Iterator, Sequence", "from types import EllipsisType",
         "from typing import Any, Literal, Self, SupportsIndex, TypeAlias, overload", "", "import numpy as np",
         "from typing_extensions import disjoint_base", "",
+        "from cgrad.core.device import Count, device",
         "from cgrad.core.dtype import DType", "from cgrad.core.tape import Node", "from cgrad.ops.generator import Generator",
         "from cgrad.ops.results import Extremes, Frexp, Selection, Slogdet", "",
         ALIASES, "@disjoint_base", "class Tensor:",

@@ -7,6 +7,7 @@ The public names, by topic: dtypes; Tensor and the operations on it (from the ta
 from math import e, inf, nan, pi
 
 from cgrad.config import __version__, get_num_threads, set_num_threads, show_config, threads
+from cgrad.core.device import device
 from cgrad.core.dtype import DType as dtype
 from cgrad.core.dtype import bool_ as bool
 from cgrad.core.dtype import bfloat16, float16, float32, float64, get_default_dtype, int8, int16, int32, int64, promote_types, set_default_dtype
@@ -21,7 +22,7 @@ from cgrad.ops.namespace import can_cast, finfo, iinfo, isdtype, result_type
 globals().update(_operations)
 
 from cgrad import autograd, memory, random  # noqa: E402
-from cgrad.autograd import checkpoint, checkpoint_sequential, enable_grad, is_grad_enabled, no_grad, set_grad_enabled  # noqa: E402
+from cgrad.autograd import checkpoint, checkpoint_sequential, enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled  # noqa: E402
 from cgrad.printing import set_printoptions  # noqa: E402
 from cgrad.random import Generator, manual_seed  # noqa: E402
 
@@ -33,7 +34,7 @@ int = int32
 newaxis = None
 __array_api_version__ = "2024.12"
 
-_LAZY = ("nn", "optim", "data", "distributed", "fft", "func", "linalg", "special")
+_LAZY = ("nn", "optim", "data", "distributed", "fft", "func", "linalg", "special", "cuda", "utils")
 _LAZY_FUNCTIONS = {
     "checkpoint_budget": "cgrad.autograd.budget", "explain": "cgrad.show.explain", "foreign_op": "cgrad.ops.foreign", "graph": "cgrad.show.graph",
     "load": "cgrad.files", "profile": "cgrad.show.profile", "save": "cgrad.files",
@@ -46,7 +47,8 @@ def __getattr__(name):
         return importlib.import_module("cgrad." + name)
     if name in _LAZY_FUNCTIONS:
         return getattr(importlib.import_module(_LAZY_FUNCTIONS[name]), name)
-    raise AttributeError(f"module 'cgrad' has no attribute {name!r}")
+    from cgrad.porting import hint
+    raise AttributeError(f"module 'cgrad' has no attribute {name!r}{hint(name)}")
 
 
 def __dir__():

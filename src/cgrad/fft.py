@@ -3,7 +3,8 @@
 The transforms themselves give complex numbers, and complex dtypes do not exist yet; asking for one says so.
 """
 from cgrad.core.arguments import as_tensor, several_axes, whole_number
-from cgrad.ops.creation import check_device, finish
+from cgrad.core.device import check_device
+from cgrad.ops.creation import finish
 from cgrad.ops.ranges import arange
 from cgrad.ops.define import door
 from cgrad.ops.joining import concat

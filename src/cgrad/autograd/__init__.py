@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from cgrad.autograd.checkpoint import checkpoint, checkpoint_sequential
 from cgrad.autograd.grad import backward, grad
 from cgrad.autograd import methods as _methods  # noqa: F401  hangs backward and register_hook onto Tensor
-from cgrad.autograd.mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
+from cgrad.autograd.mode import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 from cgrad.ops.function import Function, once_differentiable
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Function", "GradcheckError", "backward", "check_op", "checkpoint", "checkpoint_budget", "checkpoint_sequential", "detect_anomaly", "enable_grad",
-    "grad", "gradcheck", "gradgradcheck", "is_anomaly_enabled", "is_grad_enabled", "no_grad", "once_differentiable", "save_on_disk",
+    "grad", "gradcheck", "gradgradcheck", "inference_mode", "is_anomaly_enabled", "is_grad_enabled", "no_grad", "once_differentiable", "save_on_disk",
     "saved_tensors_hooks", "set_detect_anomaly", "set_grad_enabled", "watch",
 ]
 

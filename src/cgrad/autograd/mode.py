@@ -7,7 +7,7 @@ import types
 
 from cgrad.core.tape import is_grad_enabled, swap_grad_enabled
 
-__all__ = ["no_grad", "enable_grad", "set_grad_enabled", "is_grad_enabled"]
+__all__ = ["no_grad", "enable_grad", "set_grad_enabled", "is_grad_enabled", "inference_mode"]
 
 
 class _Mode:
@@ -72,6 +72,31 @@ class enable_grad(_Mode):
 
     def __new__(cls, function=None):
         return super().__new__(cls) if function is None else cls()(function)
+
+
+class inference_mode(_Mode):
+    """PyTorch's other word for `no_grad`; with False, for `enable_grad`.
+
+    Parameters
+    ----------
+    mode : bool, default True
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> x = cg.tensor(2.0, requires_grad=True)
+    >>> with cg.inference_mode():
+    ...     y = x * x
+    >>> y.requires_grad
+    False
+    """
+
+    def __new__(cls, mode=True):
+        return super().__new__(cls) if not callable(mode) else cls()(mode)
+
+    def __init__(self, mode=True):
+        super().__init__()
+        self.mode = not mode
 
 
 class set_grad_enabled(_Mode):

@@ -6,7 +6,7 @@ from cgrad.core.tape import is_grad_enabled as is_grad_enabled
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
-__all__ = ["enable_grad", "is_grad_enabled", "no_grad", "set_grad_enabled"]
+__all__ = ["enable_grad", "inference_mode", "is_grad_enabled", "no_grad", "set_grad_enabled"]
 
 class _Mode:
     mode: bool
@@ -25,6 +25,13 @@ class enable_grad(_Mode):
     def __new__(cls, function: None = None) -> Self: ...
     @overload
     def __new__(cls, function: _F) -> _F: ...  # type: ignore[misc]
+
+class inference_mode(_Mode):
+    @overload
+    def __new__(cls, mode: bool = True) -> Self: ...
+    @overload
+    def __new__(cls, mode: _F) -> _F: ...  # type: ignore[misc]
+    def __init__(self, mode: bool = True) -> None: ...
 
 class set_grad_enabled(_Mode):
     def __init__(self, mode: bool) -> None: ...

@@ -13,6 +13,7 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
 from cgrad.core.dtype cimport ITEMSIZE, KIND, KIND_FLOAT, dtype_object
+from cgrad.core.device import Count
 from cgrad.core.element cimport item_of, no_leaf, no_single_number, store_item
 from cgrad.core.pool cimport Pool, give, init_pool, set_dealloc, take, set_pool_limit
 from cgrad.core.storage cimport Storage, new_storage, note_writer, writer_here, written
@@ -185,7 +186,9 @@ cdef class Tensor:
 
     @property
     def size(self):
-        return self.count
+        count = Count(self.count)
+        count.shape = self.shape
+        return count
 
     @property
     def dtype(self):
@@ -198,11 +201,6 @@ cdef class Tensor:
     @property
     def nbytes(self):
         return self.count * ITEMSIZE[self.dtype_id]
-
-    @property
-    def device(self):
-        """Where the memory is; always ``"cpu"``."""
-        return "cpu"
 
     @property
     def _version(self):

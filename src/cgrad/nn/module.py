@@ -358,6 +358,10 @@ class Module:
         """Changes nothing, since everything is on the CPU; returns self."""
         return self
 
+    def cuda(self, device=None):
+        """Only an error: cgrad computes on the CPU, see ``model.to(device)``."""
+        raise ValueError("cuda: cgrad computes on the CPU; leave .cuda() out, or write .to(device) with cg.device('cpu')")
+
     # ------------------------------------------------------------------ saving
     def get_extra_state(self):
         """State beside parameters and buffers for `state_dict`; a class that has some writes this and `set_extra_state`."""

@@ -582,10 +582,10 @@ def prelu(x, weight):
     >>> cg.prelu(cg.tensor([-1.0, 2.0]), cg.tensor([0.25]))
     tensor([-0.2500,  2.0000])
     """
-    if weight.ndim > 1 or weight.size > 1 and (x.ndim == 0 or weight.size != x.shape[min(x.ndim - 1, 1)]):
+    if weight.ndim > 1 or weight.numel() > 1 and (x.ndim == 0 or weight.numel() != x.shape[min(x.ndim - 1, 1)]):
         raise ValueError(f"prelu: weight must hold one number or one for each channel; got shape {tuple(weight.shape)} for x of "
                          f"shape {tuple(x.shape)}")
-    if weight.size == 1:
+    if weight.numel() == 1:
         weight = weight.reshape(())
     elif x.ndim > 2:
         weight = weight.reshape((-1,) + (1,) * (x.ndim - 2))

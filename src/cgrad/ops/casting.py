@@ -5,9 +5,10 @@ A cast is linear; the engine casts gradients back to the dtype of the input, so 
 
 from cgrad.core import dtype as dtypes
 from cgrad.core.arguments import as_tensor
+from cgrad.core.device import check_device
 from cgrad.core.forward import copy as forward
 from cgrad.core.tensor import Tensor, register_method
-from cgrad.ops.creation import check_device, zeros_like
+from cgrad.ops.creation import zeros_like
 from cgrad.ops.define import LINEAR, define, public
 
 _cast = define("astype", forward=forward.cast, moves=True, inputs=("x",), options=("dtype",), vjp=lambda g: g, kind=LINEAR,
@@ -189,7 +190,7 @@ def contiguous(x):
     return x if x.is_contiguous() else _contiguous(x)
 
 
-def _to(x, *args, dtype=None, copy=False):
+def _to(x, *args, dtype=None, device=None, non_blocking=False, copy=False):
     """The tensor with another dtype (``x.to(cg.float64)``) or that of another tensor (``x.to(other)``).
 
     Parameters
@@ -197,6 +198,9 @@ def _to(x, *args, dtype=None, copy=False):
     *args : DType, Tensor or "cpu"
         What to take the dtype from; the device ``"cpu"`` changes nothing.
     dtype : DType, optional
+    device : {"cpu", None}
+    non_blocking : bool
+        Read for PyTorch's sake.
     copy : bool
         Whether to copy even if nothing changes.
 
@@ -209,12 +213,11 @@ def _to(x, *args, dtype=None, copy=False):
     for value in args:
         if isinstance(value, Tensor):
             dtype = value.dtype
-        elif value == "cpu":
-            continue
-        elif isinstance(value, str) and value in ("cuda", "mps", "gpu"):
-            raise ValueError(f"to: there is no device {value!r}, cgrad computes on the CPU")
-        else:
+        elif isinstance(value, str) and value.partition(":")[0] in ("cpu", "cuda", "mps", "gpu", "xpu"):
+            device = value
+        elif not isinstance(value, bool):       # non_blocking, for PyTorch
             dtype = value
+    check_device("to", device)
     return (clone(x) if copy else x) if dtype is None else astype(x, dtype, copy=copy)
 
 
@@ -234,8 +237,24 @@ def _type_as(x, other):
 
 
 register_method("type_as", _type_as)
+
+
+def _type(x, dtype):
+    """The tensor with another dtype: PyTorch's older word for ``x.to(dtype)``.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.zeros(2).type(cg.float64).dtype
+    cgrad.float64
+    """
+    return astype(x, dtype, copy=False)
+
+
+register_method("type", _type)
 for _name, _dtype in {"half": dtypes.float16, "bfloat16": dtypes.bfloat16, "float": dtypes.float32, "double": dtypes.float64, "long": dtypes.int64,
-                      "int": dtypes.int32, "short": dtypes.int16, "bool": dtypes.bool_}.items():
+                      "int": dtypes.int32, "short": dtypes.int16, "char": dtypes.int8, "byte": dtypes.uint8,
+                      "bool": dtypes.bool_}.items():
     def _method(x, dtype=_dtype):
         return astype(x, dtype, copy=False)
     _method.__name__ = _name

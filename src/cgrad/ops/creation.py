@@ -6,6 +6,7 @@ Sizes are ints or one tuple (``zeros(2, 3)``, ``zeros((2, 3))``, ``zeros(shape=(
 import numpy as np
 
 from cgrad.core import batching, convert, forward_mode
+from cgrad.core.device import check_device
 from cgrad.core.dtype import as_dtype, get_default_dtype
 from cgrad.core.forward import fill
 from cgrad.core.tensor import Tensor
@@ -19,12 +20,6 @@ __all__ = [
 
 # ---------------------------------------------------------------------------------------------------------------- arguments
 length, read_size = fill.length, fill.read_size
-
-
-def check_device(name, device):
-    """cgrad computes on the CPU; the keyword exists so that code written for other libraries runs."""
-    if device is not None and not str(device).startswith("cpu"):
-        raise ValueError(f"{name}: device must be 'cpu' or None, got {device!r}")
 
 
 def finish(x, requires_grad):

@@ -9,9 +9,9 @@ import operator
 import numpy as np
 
 from cgrad.core import convert
+from cgrad.core.device import check_device
 from cgrad.core.forward.random import Stream
 from cgrad.core.tensor import Tensor
-from cgrad.ops.creation import check_device
 
 __all__ = [
     "Generator", "manual_seed", "seed", "initial_seed", "get_rng_state", "set_rng_state", "fork_rng", "default_generator",

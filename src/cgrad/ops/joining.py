@@ -101,7 +101,7 @@ def concat(xs, axis=0):
     """
     xs = _tensors("concat", xs)
     if axis is None:
-        return _concat([reshape(x, (-1,)) if x.size else reshape(x, (0,)) for x in xs], 0)
+        return _concat([reshape(x, (-1,)) if x.numel() else reshape(x, (0,)) for x in xs], 0)
     if not forward.same_rank(xs):
         xs = [x for x in xs if x.shape != (0,)] or xs[:1]
     if xs[0].ndim == 0:
@@ -155,7 +155,7 @@ def _at_least(x, n):
     if x.ndim >= n:
         return x
     if n == 3:
-        return reshape(x, (1, x.size, 1) if x.ndim < 2 else (*x.shape, 1))
+        return reshape(x, (1, x.numel(), 1) if x.ndim < 2 else (*x.shape, 1))
     return reshape(x, (1,) * (n - x.ndim) + x.shape)
 
 
@@ -364,4 +364,4 @@ def column_stack(xs):
     tensor([[0., 1.],
             [0., 1.]])
     """
-    return concat([x if x.ndim > 1 else reshape(x, (x.size, 1)) for x in _tensors("column_stack", xs)], 1)
+    return concat([x if x.ndim > 1 else reshape(x, (x.numel(), 1)) for x in _tensors("column_stack", xs)], 1)

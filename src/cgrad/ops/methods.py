@@ -8,6 +8,7 @@ import operator
 from numpy import memmap, ndarray
 
 from cgrad.core import apply, convert
+from cgrad.core.device import CPU
 from cgrad.core.dtype import bfloat16, uint16
 from cgrad.core.forward import copy
 from cgrad.core.tensor import Tensor, register_method
@@ -212,6 +213,11 @@ def cpu(x):
     return x
 
 
+def cuda(x, *args, **kwargs):
+    """Only an error: cgrad computes on the CPU, see ``x.to(device)``."""
+    raise ValueError("cuda: cgrad computes on the CPU; leave .cuda() out, or write .to(device) with cg.device('cpu')")
+
+
 def is_tensor(x):
     """Whether something is a Tensor.
 
@@ -258,7 +264,7 @@ def _new(name):
     return method
 
 
-for _function in (storage_offset, is_complex, is_signed, is_nonzero, cpu):
+for _function in (storage_offset, is_complex, is_signed, is_nonzero, cpu, cuda):
     register_method(_function.__name__, _function)
 for _function in (numpy, tolist, tobytes, new_tensor, __array__, __reduce_ex__, __sizeof__, __copy__, __deepcopy__, __dlpack__):
     register_method(_function.__name__, _function)
@@ -270,6 +276,8 @@ for _name, _same in (("nelement", "numel"), ("ndimension", "dim")):
     register_method(_name, getattr(Tensor, _same))
 for _function in (is_tensor, is_complex, is_floating_point, is_nonzero, numel):
     publish(_function.__name__, _function, method=False)
+register_method("device", property(lambda x: CPU, doc="Where the memory is: always on the CPU."))
+register_method("is_cuda", property(lambda x: False, doc="Whether the memory is on a GPU: never."))
 register_method("real", property(casting.real, doc="The tensor itself: its elements are real."))
 register_method("to_device", namespace.to_device)
 register_method("__array_namespace__", namespace.array_namespace)

@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from cgrad.core import dtype as dtypes
+from cgrad.core.device import check_device
 from cgrad.core.dtype import DType, as_dtype, get_default_dtype, promote_types
 from cgrad.core.tensor import Tensor
-from cgrad.ops.creation import check_device
 
 VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
 DTYPES = {name: as_dtype(name) for name in ("bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64", "float32", "float64")}

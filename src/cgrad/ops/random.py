@@ -7,13 +7,14 @@ Next: the networks in cgrad.nn.
 import numpy as np
 
 from cgrad.core import batching
+from cgrad.core.device import check_device
 from cgrad.core.dtype import as_dtype, get_default_dtype
 from cgrad.core.forward import fill
 from cgrad.core.forward.random import Stream
 from cgrad.core.inplace import check_inplace_target
 from cgrad.core.tape import is_grad_enabled
 from cgrad.core.tensor import Tensor, register_method
-from cgrad.ops.creation import asarray, check_device, finish, is_followed, length, like, read_size
+from cgrad.ops.creation import asarray, finish, is_followed, length, like, read_size
 from cgrad.ops.define import publish
 from cgrad.ops.generator import Generator, default_generator
 
@@ -457,7 +458,7 @@ def bernoulli(p, size=None, *, shape=None, generator=None, dtype=None, requires_
 
 
 def _coins(stream, out, p):
-    stream.bernoulli(out, p if p.size == 1 or p.shape == out.shape else p.broadcast_to(out.shape))
+    stream.bernoulli(out, p if p.numel() == 1 or p.shape == out.shape else p.broadcast_to(out.shape))
 
 
 def multinomial(weights, num_samples, replacement=False, *, generator=None):
@@ -713,7 +714,7 @@ def bernoulli_(x, p=0.5, *, generator=None):
     tensor([1., 1.])
     """
     p = like("bernoulli_", p).detach()
-    if p.size != 1 and p.shape != x.shape:
+    if p.numel() != 1 and p.shape != x.shape:
         p = p.broadcast_to(x.shape)
     stream = _stream("bernoulli_", generator)
     return _draw_into("bernoulli_", x, lambda out: stream.bernoulli(out, p))
@@ -722,5 +723,5 @@ def bernoulli_(x, p=0.5, *, generator=None):
 for _name in ("rand", "randn", "randint", "randperm", "uniform", "normal", "exponential", "bernoulli", "multinomial", "rand_like",
               "randn_like", "randint_like"):
     publish(_name, globals()[_name], method=False)
-for _function in (uniform_, normal_, exponential_, bernoulli_):
+for _function in (uniform_, normal_, exponential_, bernoulli_, multinomial):
     register_method(_function.__name__, _function)

@@ -8,10 +8,11 @@ import operator
 import numpy as np
 
 from cgrad.core import batching
+from cgrad.core.device import check_device
 from cgrad.core.dtype import as_dtype, get_default_dtype
 from cgrad.core.forward import fill
 from cgrad.core.tensor import Tensor
-from cgrad.ops.creation import asarray, check_device, finish, is_followed, length, tensor
+from cgrad.ops.creation import asarray, finish, is_followed, length, tensor
 from cgrad.ops.define import publish
 
 __all__ = [

@@ -81,7 +81,7 @@ def roll(x, shift, axis=None):
             if not shift:
                 raise ValueError("roll: shift is empty; name how far to roll")
             shift = builtins.sum(whole_number("roll", "shift", s) for s in shift)
-        return reshape(_roll(reshape(x, (x.size,)), (whole_number("roll", "shift", shift),), (0,)), x.shape)
+        return reshape(_roll(reshape(x, (x.numel(),)), (whole_number("roll", "shift", shift),), (0,)), x.shape)
     axes = tuple(axis) if isinstance(axis, (list, tuple)) else (axis,)
     shifts = tuple(shift) if isinstance(shift, (list, tuple)) else (shift,) * len(axes)
     if len(axes) != len(shifts):
@@ -130,7 +130,7 @@ def repeat(x, repeats, axis=None):
     """
     x = as_tensor("repeat", x)
     if axis is None:
-        x, axis = reshape(x, (x.size,)), 0
+        x, axis = reshape(x, (x.numel(),)), 0
     axis = one_axis("repeat", axis, x.ndim)
     if x.ndim == 0:
         x = reshape(x, (1,))

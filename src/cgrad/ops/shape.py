@@ -126,8 +126,8 @@ def view(x, shape, *more):
     if -1 in shape:
         rest = math.prod(n for n in shape if n != -1)
         if rest:
-            complete = tuple(x.size // rest if n == -1 else n for n in shape)
-    if -1 not in complete and math.prod(complete) == x.size and not forward.can_view(x, complete):
+            complete = tuple(x.numel() // rest if n == -1 else n for n in shape)
+    if -1 not in complete and math.prod(complete) == x.numel() and not forward.can_view(x, complete):
         raise ValueError(f"view: a tensor of shape {tuple(x.shape)} and strides {tuple(x.strides)} cannot be seen as {complete} "
                          "without a copy; use reshape")
     return _reshape(x, shape)
@@ -201,7 +201,7 @@ def ravel(x):
     tensor([1, 2, 3, 4])
     """
     x = as_tensor("ravel", x)
-    return _reshape(x, (x.size,))
+    return _reshape(x, (x.numel(),))
 
 
 @public(method=True)

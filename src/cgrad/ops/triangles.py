@@ -2,9 +2,10 @@
 import numpy as np
 
 from cgrad.core import convert
+from cgrad.core.device import check_device
 from cgrad.core.dtype import get_default_dtype
 from cgrad.core.forward import fill
-from cgrad.ops.creation import check_device, finish, length, like
+from cgrad.ops.creation import finish, length, like
 from cgrad.ops.define import LINEAR, define, public, publish
 
 __all__ = [

@@ -83,7 +83,7 @@ def _fused(name, input, target, axis, weight, ignore_index, reduction, smoothing
         raise ValueError(f'{name}: reduction must be "mean", "sum" or "none", got {reduction!r}')
     x, y = input, target
     if x.ndim != 2:
-        x, y = cg.moveaxis(x, axis, -1).reshape(y.size, x.shape[axis]), y.reshape(-1)
+        x, y = cg.moveaxis(x, axis, -1).reshape(y.numel(), x.shape[axis]), y.reshape(-1)
     loss, _ = class_loss(x, y, weight, ignore_index, smoothing, _REDUCTIONS[reduction])
     return loss if reduction != "none" or target.ndim == 1 else loss.reshape(target.shape)
 
@@ -137,7 +137,7 @@ def _by_index(name, log_p, target, axis, weight, ignore_index, reduction, smooth
     if n_ignored and is_batched(target):
         return -loss.sum() / (target != ignore_index).sum()
     if n_ignored:
-        return loss.sum() / (-(target.size - n_ignored) or math.nan)     # the mean of nothing is NaN
+        return loss.sum() / (-(target.numel() - n_ignored) or math.nan)     # the mean of nothing is NaN
     return -loss.mean()
 
 
@@ -238,7 +238,7 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
     name = "binary_cross_entropy"
     input, target = same_shape(name, input, target)
     every = all_examples(input)
-    if every.size and not (every.min().item() >= 0.0 and every.max().item() <= 1.0):
+    if every.numel() and not (every.min().item() >= 0.0 and every.max().item() <= 1.0):
         raise ValueError(f"{name}: the input must lie in [0, 1], got values from {every.min().item()} to {every.max().item()}; "
                          "use binary_cross_entropy_with_logits for logits")
     loss = _binary_cross_entropy(input, target)

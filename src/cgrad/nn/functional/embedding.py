@@ -122,7 +122,7 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2.0, sca
         raise ValueError(f"embedding_bag: per_sample_weights need mode 'sum' and the shape {tuple(input.shape)} of the input, got mode {mode!r} and "
                          f"shape {tuple(per_sample_weights.shape)}")
     starts, used = _bags(input, offsets, include_last_offset)
-    index = input.reshape(-1) if used == input.size else input[:used]
+    index = input.reshape(-1) if used == input.numel() else input[:used]
     padding = -1 if padding_idx is None else row_number("embedding_bag", padding_idx, weight.shape[0])
     if mode == "max":
         return _largest(index, weight, starts, max_norm, norm_type, padding)
@@ -148,7 +148,7 @@ def _bags(input, offsets, include_last_offset):
     if input.ndim == 2:
         if offsets is not None:
             raise ValueError("embedding_bag: a 2-d input has a bag in each row, so offsets must be None")
-        return bag_starts(None, input.shape[0], input.size, False), input.size
+        return bag_starts(None, input.shape[0], input.numel(), False), input.numel()
     if input.ndim != 1 or offsets is None or offsets.ndim != 1:
         raise ValueError(f"embedding_bag: a 2-d input, or a 1-d one with 1-d offsets is needed, got an input of shape {tuple(input.shape)} and offsets "
                          f"{None if offsets is None else tuple(offsets.shape)}")

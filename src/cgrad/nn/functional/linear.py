@@ -112,9 +112,9 @@ def one_hot(tensor, num_classes=-1):
     if tensor.dtype.is_floating_point or tensor.dtype == cg.bool:
         raise TypeError(f"one_hot: class indices must be integers, got {tensor.dtype}")
     every = all_examples(tensor)
-    low, high = (int(every.min().item()), int(every.max().item())) if every.size else (0, -1)
+    low, high = (int(every.min().item()), int(every.max().item())) if every.numel() else (0, -1)
     if num_classes == -1:
-        if not tensor.size:
+        if not tensor.numel():
             raise ValueError("one_hot: the number of classes cannot be told from an empty tensor; pass num_classes")
         num_classes = high + 1
     if low < 0 or high >= num_classes:

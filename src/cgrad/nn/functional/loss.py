@@ -38,7 +38,7 @@ def same_shape(name, input, target, which="input and target"):
     if input.shape == target.shape:
         return input, target
     hint = ""
-    if input.size == target.size:
+    if input.numel() == target.numel():
         hint = f"; {which.split()[-1]}.reshape({', '.join(map(str, input.shape))}) would fit"
     raise ValueError(f"{name}: {which} must have the same shape, got {tuple(input.shape)} and {tuple(target.shape)}{hint}")
 
@@ -283,7 +283,7 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
         var = var[..., None]
     target, var = fitting(name, "target", target, input), fitting(name, "var", var, input)
     every = all_examples(var)
-    if every.size and every.min().item() < 0:
+    if every.numel() and every.min().item() < 0:
         raise ValueError(f"{name}: variances must not be negative, got {every.min().item()}")
     var = var + cg.clamp_min(eps - var, 0.0).detach()
     loss = 0.5 * (cg.log(var) + (input - target) ** 2 / var)

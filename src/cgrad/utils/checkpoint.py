@@ -1,0 +1,4 @@
+"""`cgrad.checkpoint` under PyTorch's name."""
+from cgrad.autograd import checkpoint, checkpoint_sequential
+
+__all__ = ["checkpoint", "checkpoint_sequential"]
