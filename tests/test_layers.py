@@ -1,8 +1,4 @@
-<<<<<<< HEAD
-"""The layers import downwards only: kernels <- core <- ops <- autograd, func <- nn, optim, data, distributed, files, interop, show.  And files stay short."""
-=======
-"""The layers import downwards only: kernels <- core <- ops <- autograd, func <- nn, optim, data, files, interop, show, utils.  And files stay short."""
->>>>>>> 35c0771 (Scripts for PyTorch: x.size() can be called, devices, inference_mode, cgrad.utils.data; missing names say what to write)
+"""The layers import downwards only: kernels <- core <- ops <- autograd, func <- nn and what stands beside it.  And files stay short."""
 import ast
 import re
 from pathlib import Path
@@ -10,11 +6,8 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "cgrad"
-<<<<<<< HEAD
-RANK = {"kernels": 0, "core": 1, "ops": 2, "autograd": 3, "func": 3, "nn": 4, "optim": 4, "data": 4, "distributed": 4, "files": 4, "interop": 4, "show": 4}
-=======
-RANK = {"kernels": 0, "core": 1, "ops": 2, "autograd": 3, "func": 3, "nn": 4, "optim": 4, "data": 4, "files": 4, "interop": 4, "show": 4, "utils": 4}
->>>>>>> 35c0771 (Scripts for PyTorch: x.size() can be called, devices, inference_mode, cgrad.utils.data; missing names say what to write)
+RANK = {"kernels": 0, "core": 1, "ops": 2, "autograd": 3, "func": 3, "nn": 4, "optim": 4, "data": 4, "distributed": 4, "files": 4, "interop": 4, "show": 4,
+        "utils": 4}
 MAX_LINES = 700                     # of code: docstrings, comments and blank lines are not counted
 
 FILES = sorted(p for p in SOURCE.rglob("*") if p.suffix in (".py", ".pyx", ".pxd", ".pxi"))

@@ -140,14 +140,9 @@ PROPERTIES = {
 WRITABLE = {"requires_grad": "_bool", "grad": "Tensor | None", "data": "Tensor"}
 BUILTINS = "from builtins import bool as _bool, bytes as _bytes, float as _float, int as _int, str as _str"
 REEXPORTS = {   # names of the top level that are defined, with their types, elsewhere
-<<<<<<< HEAD
-    "cgrad": ["autograd", "data", "distributed", "fft", "func", "linalg", "memory", "nn", "optim", "random", "special"],
-    "cgrad.autograd.mode": ["enable_grad", "no_grad", "set_grad_enabled"],
-=======
-    "cgrad": ["autograd", "cuda", "data", "fft", "func", "linalg", "memory", "nn", "optim", "random", "special", "utils"],
+    "cgrad": ["autograd", "cuda", "data", "distributed", "fft", "func", "linalg", "memory", "nn", "optim", "random", "special", "utils"],
     "cgrad.autograd.mode": ["enable_grad", "inference_mode", "no_grad", "set_grad_enabled"],
     "cgrad.core.device": ["device as device"],
->>>>>>> 35c0771 (Scripts for PyTorch: x.size() can be called, devices, inference_mode, cgrad.utils.data; missing names say what to write)
     "cgrad.core.dtype": ["DType as dtype"],
     "cgrad.files": ["load", "save"], "cgrad.show.explain": ["explain"], "cgrad.show.graph": ["graph"], "cgrad.show.profile": ["profile"],
     "cgrad.core.tensor": ["Tensor"],

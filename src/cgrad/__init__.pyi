@@ -6,7 +6,7 @@ from typing import Any, Literal, TypeVar, overload
 
 import numpy as np
 
-from cgrad import autograd as autograd, cuda as cuda, data as data, fft as fft, func as func, linalg as linalg, memory as memory, nn as nn, optim as optim, random as random, special as special, utils as utils
+from cgrad import autograd as autograd, cuda as cuda, data as data, distributed as distributed, fft as fft, func as func, linalg as linalg, memory as memory, nn as nn, optim as optim, random as random, special as special, utils as utils
 from cgrad.autograd.mode import enable_grad as enable_grad, inference_mode as inference_mode, no_grad as no_grad, set_grad_enabled as set_grad_enabled
 from cgrad.core.device import device as device
 from cgrad.core.dtype import DType as dtype

@@ -113,6 +113,20 @@ def test_one_of_several_saved_results():
     check(error_of(loss), "qr", "its result", "multiply", "r.mul_(2.0)")
 
 
+def test_a_result_that_no_rule_reads_may_be_written():
+    x = leaf([[1.0, 3.0, 2.0]])
+    y, _ = cg.cummax(x, 1)
+    y += 1.0
+    y.sum().backward()
+    assert x.grad.tolist() == [[1.0, 2.0, 0.0]]
+    x.grad = None
+    loss = cg.nn.functional.cross_entropy(x, cg.tensor([1]), reduction="none")
+    loss *= cg.tensor(np.array([2.0]))
+    loss.sum().backward()
+    p = np.exp([1.0, 3.0, 2.0]) / np.exp([1.0, 3.0, 2.0]).sum()
+    np.testing.assert_allclose(x.grad.numpy(), [2 * (p - [0, 1, 0])], rtol=1e-12)
+
+
 def test_a_later_input():
     a = leaf([1.0, 2.0]) * 1.0
     w = cg.tensor(np.array([0.5, 0.25]))

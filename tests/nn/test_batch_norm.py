@@ -280,3 +280,25 @@ def test_the_instance_and_group_norm_layers():
     x = drawn((2, 6, 4), np.float32)
     np.testing.assert_allclose(layer(cg.tensor(x)).detach().numpy(), expected(x, np.ones(6), np.zeros(6), x, 3)[0], rtol=1e-4, atol=1e-6)
     assert nn.GroupNorm(3, 6, affine=False).weight is None
+
+
+@pytest.mark.parametrize("layer", [nn.BatchNorm2d(4, dtype=cg.float64), nn.GroupNorm(2, 4, dtype=cg.float64), nn.InstanceNorm2d(4, affine=True, dtype=cg.float64),
+                                   nn.BatchNorm2d(4, dtype=cg.float64).eval()], ids=repr)
+def test_what_follows_a_norm_may_write_over_its_result(layer):
+    """As ResNets do: ReLU(inplace=True), and ``out += identity``; the result itself is not kept."""
+    x, more = drawn((3, 4, 2, 2)), drawn((3, 4, 2, 2), seed=1)
+    gradients = []
+    for in_place in (False, True):
+        leaf = cg.tensor(x, requires_grad=True)
+        y = layer(leaf)
+        if in_place:
+            assert sum(t is not None and t.shape == leaf.shape for t in y.grad_fn.saved_tensors) <= 1
+            y += cg.tensor(more)
+            y = nn.ReLU(inplace=True)(y)
+        else:
+            y = nn.ReLU()(y + cg.tensor(more))
+        (y * y).sum().backward()
+        gradients.append([leaf.grad.numpy(), layer.weight.grad.numpy().copy()])
+        layer.zero_grad()
+    np.testing.assert_array_equal(gradients[0][0], gradients[1][0])
+    np.testing.assert_array_equal(gradients[0][1], gradients[1][1])

@@ -10,8 +10,8 @@ from cgrad.core.tensor import Tensor
 __all__ = ["grad", "backward"]
 
 
-def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, allow_unused=None, is_grads_batched=False,
-         materialize_grads=False):
+def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, only_inputs=True, allow_unused=None,
+         is_grads_batched=False, materialize_grads=False):
     """Gradients of the outputs with respect to the inputs; no ``.grad`` is read or changed.
 
     Parameters
@@ -26,6 +26,8 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
         Keep the graph for a further backward. Default: the value of `create_graph`.
     create_graph : bool, default False
         Record the computation of the gradients, so that they can be differentiated again.
+    only_inputs : bool
+        Only True, a keyword of older PyTorch; `backward` adds to ``.grad``.
     allow_unused : bool, optional
         Return None for an input that no output depends on instead of raising.
     is_grads_batched : bool, default False
@@ -52,6 +54,8 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     (tensor(18.),)
     """
     outputs, inputs = _tensors("grad", "outputs", outputs), _tensors("grad", "inputs", inputs)
+    if not only_inputs:
+        raise ValueError("grad: only_inputs=False, which adds to .grad of other leaves, is not there; use backward(inputs=...)")
     if allow_unused is False and materialize_grads:
         raise ValueError("grad: materialize_grads=True gives zeros for unused inputs, so allow_unused must not be False")
     gradients = _gradients("grad", "grad_outputs", grad_outputs, outputs)

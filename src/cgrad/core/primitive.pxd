@@ -82,6 +82,7 @@ cdef class Primitive:
     # What the rules name, for the recorder: bit i stands for input i (bit 0 for all where there is a joint rule).
     cdef unsigned long long saves[MAX_INPUTS]    # bit k of saves[i]: the rule of input i names input k
     cdef unsigned int has_rule, saves_out, saves_all, names_shapes
+    cdef unsigned int read_results         # bit k: a rule that names `out` reads result k
     cdef readonly object function          # what recorded calls go through
 
 

@@ -84,7 +84,8 @@ def make_rule(function, list arguments, Primitive fused=None, list fused_argumen
     return rule
 
 
-def make_primitive(str name, kind, input_names, option_names=(), str kernel=None, str result=None, forward=None, bint masked=False, bint moves=False):
+def make_primitive(str name, kind, input_names, option_names=(), str kernel=None, str result=None, forward=None, bint masked=False, bint moves=False,
+                   reads=None):
     """A primitive without rules; `kernel` names the loops of an elementwise one, `forward` computes any other.
 
     One that `moves` elements takes any dtype; for others, float16 and bfloat16 are cast to float32 and back.
@@ -99,6 +100,7 @@ def make_primitive(str name, kind, input_names, option_names=(), str kernel=None
     p.rules = []
     p.masked = masked
     p.moves = moves
+    p.read_results = ~<unsigned int>0 if reads is None else sum([1 << k for k in reads])
     p.whole_exponent = kernel == "power"
     if kernel is not None:
         found = elementwise_kernel(kernel)

@@ -222,7 +222,8 @@ cdef int attach_results(Primitive p, Node node, PyObject** inputs, int n, tuple 
         k += 1
     node.n_outputs = k
     if p.saves_out:
-        node.saved_out = tuple([alias_tensor(<Tensor>value) if isinstance(value, Tensor) else value for value in results])
+        node.saved_out = tuple([None if not p.read_results >> k & 1 else alias_tensor(<Tensor>value) if isinstance(value, Tensor) else value
+                                for k, value in enumerate(results)])
         node.version_out = versions(<tuple>node.saved_out)
         for value in node.saved_out:
             if isinstance(value, Tensor):

@@ -229,7 +229,7 @@ cdef class Node:
 
     @property
     def saved_results(self):
-        """The results that are kept for backward, () if none is."""
+        """The results that are kept for backward, with None for those of several that are not; () if none is."""
         return self.saved_out if isinstance(self.saved_out, tuple) else () if self.saved_out is None else (self.saved_out,)
 
     @property

@@ -38,7 +38,7 @@ class joint:
 
 
 def define(name, *, vjp=None, kind=OTHER, jvp=None, batch=None, fused=None, kernel=None, forward=None, inputs=None, options=(), result=None,
-           moves=False, symbol=None, doc=None, extended=None, public=True, method=True):
+           reads=None, moves=False, symbol=None, doc=None, extended=None, public=True, method=True):
     """Define an operation.
 
     Parameters
@@ -69,6 +69,8 @@ def define(name, *, vjp=None, kind=OTHER, jvp=None, batch=None, fused=None, kern
         Names of what follows the inputs.
     result : str, optional
         dtype of an elementwise result: ``"same"``, ``"float"`` or ``"bool"``.
+    reads : tuple of int, optional
+        Which of several results the rules that name `out` read, all by default; others need not be kept, and may be written in place.
     moves : bool
         Whether `forward` only moves elements and so takes any dtype; else float16 and bfloat16 are cast to float32 and back (recorded).
     symbol : str, optional
@@ -88,7 +90,7 @@ def define(name, *, vjp=None, kind=OTHER, jvp=None, batch=None, fused=None, kern
     if forward is None and kernel is None:
         kernel = name
     entry = core.make_primitive(name, kind, inputs, options, kernel, result, forward, masked=bool(inputs) and inputs[0] == "condition",
-                                moves=moves)
+                                moves=moves, reads=reads)
     if isinstance(vjp, joint) or entry.n_inputs < 0 and vjp is not None:      # a list of tensors has one rule for all
         rules, whole = [], _joint_rule(entry, vjp if isinstance(vjp, joint) else joint(vjp))
     else:

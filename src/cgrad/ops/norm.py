@@ -145,5 +145,5 @@ def _channel_batch(x, w, b, mean, variance, groups, eps, given, size, batched):
 #: channel, may be None.  Mean and variance are `given`, as constants, or computed: of each channel (groups 0) or each group of a sample.
 channel_norm = define(
     "channel_norm", forward=lambda x, w, b, mean, variance, groups, eps, given: forward.channel_norm(x, w, b, mean, variance, groups, eps),
-    inputs=("x", "w", "b", "mean", "variance"), options=("groups", "eps", "given"),
+    inputs=("x", "w", "b", "mean", "variance"), options=("groups", "eps", "given"), reads=(1,),
     vjp=joint(_channel_gradients, fused=forward.channel_norm_gradients), jvp=_channel_tangent, batch=_channel_batch, public=False)

@@ -298,7 +298,7 @@ def _extremes_vjp(g, shape_x, out, axis):
     return None if g[0] is None else _scatter_add(zeros(shape_x, dtype=g[0].dtype), g[0], out[1], axis)
 
 
-_running_extremes = define("running_extremes", forward=running.running_extremes, inputs=("x",), options=("axis", "largest"), vjp=_extremes_vjp,
+_running_extremes = define("running_extremes", forward=running.running_extremes, inputs=("x",), options=("axis", "largest"), reads=(1,), vjp=_extremes_vjp,
                            jvp=lambda tx, out, axis: (_gather(tx, out[1], axis), None), public=False)
 
 
