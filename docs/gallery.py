@@ -4,7 +4,8 @@ import importlib.util
 from pathlib import Path
 from tempfile import gettempdir
 
-ORDER = ["walkthrough", "digits", "lenet", "logistic_regression", "gaussian_process", "many_models", "dask_models", "char_lstm", "gpt", "minilm"]
+ORDER = ["walkthrough", "digits", "lenet", "logistic_regression", "gaussian_process", "many_models", "dask_models", "char_lstm", "gpt", "minilm",
+         "mpi_digits"]
 RUN = ["walkthrough", "digits", "lenet", "logistic_regression", "gaussian_process"]      # the others take minutes
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 

@@ -5,6 +5,7 @@ Every rank knows the data of all, so that it can work out by NumPy, or by cgrad 
 import hashlib
 import itertools
 import sys
+import threading
 import traceback
 
 import numpy as np
@@ -168,6 +169,12 @@ def check_the_gradient_is_that_of_the_whole_batch():
             net.zero_grad()
             error(net, x[RANK::SIZE], y[RANK::SIZE]).backward()
             assert_gradients(net, expected)
+    net = DataParallel(network(), bucket_bytes=200, progress_thread=True)
+    for _ in range(20):
+        net.zero_grad()
+        error(net, x[RANK::SIZE], y[RANK::SIZE]).backward()
+        assert_gradients(net, expected)
+    assert threading.active_count() == 1
     # unequal batches: by examples, and as a sum
     own = parts(48)[RANK]
     net = DataParallel(network(), average="examples")

