@@ -6,6 +6,7 @@ import pytest
 
 import cgrad as cg
 import cgrad.nn.functional as F
+from cgrad.func import grad, jvp, vjp, vmap
 
 
 def test_as_strided_never_leaves_the_memory():
@@ -31,6 +32,89 @@ def test_as_strided_refuses_elements_that_would_have_no_gradient():
     assert every_other.detach().as_strided((3,), (1,)).tolist() == [0, 1, 2]
     every_other.as_strided((2, 2), (3, 0)).sum().backward()                      # elements 0 and 3, twice each
     assert x.grad.tolist() == [[2, 0, 0], [2, 0, 0]]
+
+
+LAYOUTS = {
+    "C order": lambda x: x, "Fortran order": lambda x: x.T, "backward": lambda x: x[::-1], "both backward": lambda x: x[::-1, ::-1],
+    "with gaps": lambda x: x[::2, 1:], "transposed with gaps": lambda x: x.T[1:, ::2], "one column": lambda x: x[:, 1:2],
+}
+
+
+def seen(shape, strides, view, offset):
+    """Which element (in C order) of an array of a layout a view of it shows at each place."""
+    element_at = {sum(i * s for i, s in zip(at, strides)): k for k, at in enumerate(np.ndindex(*shape))}
+    return np.array([element_at[offset + sum(i * s for i, s in zip(at, view[1]))] for at in np.ndindex(*view[0])]).reshape(view[0])
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_as_strided_counts_in_the_layout_of_the_tensor_in_every_derivative(name):
+    rng = np.random.default_rng(0)
+    x = LAYOUTS[name](cg.tensor(rng.standard_normal((4, 6))))
+    rows, columns = x.shape
+    first, second = x.strides
+    for view in (((rows, columns), (first, second)), ((columns, rows), (second, first)), ((2, rows), (0, first)), ((rows - 1, 2), (first, first))):
+        at = seen(x.shape, x.strides, view, 0)
+        t, g = rng.standard_normal(x.shape), rng.standard_normal(view[0])
+
+        def f(x, view=view):
+            return cg.as_strided(x, *view)
+        np.testing.assert_array_equal(f(x).numpy(), x.numpy().ravel()[at])
+        for tangent in (cg.tensor(t), cg.tensor(np.asfortranarray(t)), LAYOUTS["backward"](cg.tensor(t[::-1].copy()))):
+            value, pushed = jvp(f, (x,), (tangent,))
+            np.testing.assert_array_equal(value.numpy(), x.numpy().ravel()[at])
+            np.testing.assert_array_equal(pushed.numpy(), t.ravel()[at])
+        np.testing.assert_allclose(jvp(lambda x, f=f: f(x) ** 2, (x,), (cg.tensor(t),))[1].numpy(),
+                                   (((x + 1e-6 * cg.tensor(t)).numpy().ravel()[at]) ** 2 - (x - 1e-6 * cg.tensor(t)).numpy().ravel()[at] ** 2) / 2e-6, rtol=1e-7)
+        pulled = np.zeros(x.shape)
+        np.add.at(pulled.reshape(-1), at, g)
+        np.testing.assert_allclose(vjp(f, x)[1](cg.tensor(g)).numpy(), pulled, rtol=1e-14)
+        tracked = x.detach().requires_grad_()
+        (f(tracked) * cg.tensor(g)).sum().backward()
+        np.testing.assert_allclose(tracked.grad.numpy(), pulled, rtol=1e-14)
+        np.testing.assert_allclose(jvp(vjp(lambda x, f=f: (f(x) ** 3), x)[1], (cg.tensor(g),), (cg.tensor(g),))[1].detach().numpy(),
+                                   np.bincount(at.ravel(), (g * 3 * x.numpy().ravel()[at] ** 2).ravel(), x.size).reshape(x.shape), rtol=1e-13)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_as_strided_of_an_example_of_a_batch(name, axis):
+    """As in a loop over the examples."""
+    rng = np.random.default_rng(1)
+    batch = cg.tensor(rng.standard_normal((4, 6, 3)))
+    batch = cg.moveaxis(LAYOUTS[name](batch[..., 0].expand(3, 4, 6).clone()[2]).expand(3, *LAYOUTS[name](batch[..., 0]).shape) * cg.tensor(
+        [[[1.0]], [[2.0]], [[3.0]]]), 0, axis)
+    batch = cg.tensor(np.asfortranarray(batch.numpy())) if "gaps" in name else batch
+    examples = [batch.select(axis, k) for k in range(3)]
+    (rows, columns), (first, second) = examples[0].shape, examples[0].strides
+
+    def f(x):
+        return cg.as_strided(x, (columns, rows), (second, first))
+    np.testing.assert_array_equal(vmap(f, in_axes=axis)(batch).numpy(), [f(x).numpy() for x in examples])
+    weights = cg.tensor(rng.standard_normal((columns, rows)))
+    slopes = vmap(grad(lambda x: (f(x) * weights).sum()), in_axes=axis)(batch)
+    np.testing.assert_array_equal(slopes.numpy(), [grad(lambda x: (f(x) * weights).sum())(x).numpy() for x in examples])
+    tangent = cg.tensor(rng.standard_normal(batch.shape))
+    pushed = vmap(lambda x, t: jvp(f, (x,), (t,))[1], in_axes=axis)(batch, tangent)
+    np.testing.assert_array_equal(pushed.numpy(), [tangent.select(axis, k).numpy().T for k in range(3)])
+
+
+def test_as_strided_shows_no_tangent_and_no_example_that_is_not_there():
+    x = cg.arange(6.0).reshape(2, 3)[:, ::2]
+    with pytest.raises(ValueError, match="none of the tensor that carries a tangent .* would have no gradient"):
+        jvp(lambda x: x.as_strided((3,), (1,)), (x,), (cg.ones_like(x),))
+    with pytest.raises(ValueError, match="none of an example of a batch"):
+        vmap(lambda x: x.as_strided((3,), (1,)))(x)
+
+
+def test_unfold_of_elements_in_one_place():
+    """Each has a slope of its own, as soon as somebody asks for slopes."""
+    w = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    x = cg.ones(1, dtype=cg.float64).expand(4)
+    leaf = x.detach().requires_grad_()
+    (leaf.unfold(0, 2, 1) * cg.tensor(w)).sum().backward()
+    assert leaf.grad.tolist() == [1, 5, 9, 6]
+    t = cg.tensor([1.0, 2.0, 3.0, 4.0], dtype=cg.float64)
+    assert jvp(lambda x: x.unfold(0, 2, 1), (x,), (t,))[1].tolist() == [[1, 2], [2, 3], [3, 4]]
 
 
 def test_windows_that_overlap_are_not_written_into():

@@ -9,6 +9,7 @@ import math
 import numpy as np
 
 from cgrad.core import forward_mode, record, tensor
+from cgrad.core.batching import is_batched
 from cgrad.core.arguments import as_tensor, one_axis, shape_tuple, whole_number
 from cgrad.core.forward import copy as forward
 from cgrad.ops.creation import zeros
@@ -38,13 +39,6 @@ _put = define("write_view", forward=forward.put_window, moves=True, inputs=("x",
               vjp=(lambda g, layout: _put(g, zeros(layout[2], dtype=g.dtype), layout), lambda g, layout: _take(g, layout)), public=False)
 
 
-def _strides(x):
-    """The strides that a layout counts in: those in memory, but C order where a tensor stands for others (vmap, forward mode)."""
-    if not forward_mode.highest_level((x,)):
-        return x.strides
-    return tuple([math.prod(x.shape[k + 1:]) for k in range(x.ndim)])
-
-
 @public(method=True)
 def as_strided(x, shape, strides, storage_offset=None):
     """The memory of a tensor seen with any shape and strides.
@@ -56,7 +50,8 @@ def as_strided(x, shape, strides, storage_offset=None):
     strides : tuple of int
         How many elements lie between neighbours along each axis; may be 0 or negative.
     storage_offset : int, optional
-        Where the first element lies, counted from the start of the memory; by default where that of `x` does.
+        Where the first element lies, counted from the start of the memory (inside vmap, from the first element of the example); by default
+        where that of `x` does.
 
     Returns
     -------
@@ -66,7 +61,7 @@ def as_strided(x, shape, strides, storage_offset=None):
     Raises
     ------
     ValueError
-        If an element would lie outside the memory, or, for a tensor that requires grad, be none of `x`.
+        If an element would lie outside the memory, or, for a tensor that requires grad, carries a tangent or stands for a batch, be none of `x`.
 
     Notes
     -----
@@ -83,18 +78,19 @@ def as_strided(x, shape, strides, storage_offset=None):
     x, shape, strides = as_tensor("as_strided", x), shape_tuple("as_strided", shape), shape_tuple("as_strided", strides)
     if len(shape) != len(strides) or min(shape, default=0) < 0:
         raise ValueError(f"as_strided: needs a length, not negative, and a stride for each axis, got shape {shape} and strides {strides}")
-    replaced = bool(forward_mode.highest_level((x,)))        # then `x` is seen as if it lay in memory of its own
-    before, after = (0, x.size) if replaced else forward.place_in_storage(x)
+    batched = is_batched(x)                                  # each example is seen as if it lay in memory of its own
+    before, after = (0, x.size) if batched else forward.place_in_storage(x)
     offset = 0 if storage_offset is None else whole_number("as_strided", "storage_offset", storage_offset) - before
-    layout = (x.shape, _strides(x), shape, strides, offset)
+    layout = (x.shape, x.strides, shape, strides, offset)
     if 0 not in shape:
         low, high = _span(shape, strides)
-        if not -before <= offset + low <= offset + high < after or math.prod(shape) >= 1 << 60:
+        if not batched and not -before <= offset + low <= offset + high < after or math.prod(shape) >= 1 << 60:
             raise ValueError(f"as_strided: shape {shape} and strides {strides} reach from element {before + offset + low} to {before + offset + high}, "
                              f"outside of the memory with {before + after} elements")
-        if x.requires_grad and not _all_own(*layout):
-            raise ValueError("as_strided: some elements are none of the tensor that requires grad, so they would have no gradient; "
-                             "take x.detach(), or what x is a view of")
+        if (x.requires_grad or forward_mode.highest_level((x,))) and not _all_own(*layout):
+            what = "an example of a batch" if batched else "the tensor that requires grad" if x.requires_grad else "the tensor that carries a tangent"
+            raise ValueError(f"as_strided: shape {shape} and strides {strides} show elements that are none of {what} (shape {x.shape}, strides {x.strides}), "
+                             "so they would have no gradient; take what x is a view of" + ", or x.detach()" * (not batched))
     return _take(x, layout)
 
 
@@ -150,7 +146,9 @@ def unfold(x, axis, size, step):
     axis = one_axis("unfold", axis, x.ndim)
     if x.ndim == 0:
         return unfold(reshape(x, (1,)), 0, size, step)[0]
-    n, strides = x.shape[axis], _strides(x)
+    n, strides = x.shape[axis], x.strides
+    if 0 in strides and (x.requires_grad or forward_mode.highest_level((x,))):       # elements in one place have slopes of their own
+        strides = tuple([math.prod(x.shape[k + 1:]) for k in range(x.ndim)])
     if not 0 <= size <= n or step <= 0:
         raise ValueError(f"unfold: windows of length {size}, {step} apart, do not fit axis {axis} of shape {x.shape}; the length must be 0 to {n}, "
                          "the step positive")
