@@ -384,4 +384,5 @@ cdef inline real divide_backward_y_(real g, real out, real y) noexcept nogil:
 
 
 cdef inline real power_backward_x_(real g, real x, real y) noexcept nogil:
-    return <real>0 if y == 0 else g * y * power_(x, y - <real>1)
+    cdef real p = power_(x, y - <real>1)
+    return <real>0 if y == 0 or p == 0 else g * y * p              # the limit for an infinite exponent, too

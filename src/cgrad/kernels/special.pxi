@@ -153,6 +153,8 @@ cdef double zeta_positive(double s, double q) noexcept nogil:
     """Sum of (q + k)**-s over k = 0, 1, ... for s > 1, q > 0: some terms, and the rest by Euler and Maclaurin."""
     cdef double a = q, b = power_[double](q, -s), total = b, factor = 1, k = 0, term
     cdef int i = 0
+    if q > 1e17 * s:                             # q**-s may vanish before the sum does
+        return power_[double](q, 1 - s) / (s - 1)
     while i < 9 or a <= 9:
         i += 1
         a += 1

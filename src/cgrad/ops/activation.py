@@ -7,7 +7,7 @@ import math
 
 from cgrad.ops import compare
 from cgrad.core.arguments import as_floating
-from cgrad.ops.arithmetic import minimum, sign
+from cgrad.ops.arithmetic import minimum, reciprocal, sign, square
 from cgrad.ops.define import ELEMENTWISE, define, public
 from cgrad.ops.elementwise import erf, exp, expm1, sigmoid, tanh
 
@@ -391,6 +391,17 @@ def hardswish(x):
     return _hardswish(as_floating("hardswish", x))
 
 
+def _mish_slope(x):
+    x = compare.clip(x, -1000, 1000)           # beyond, it is 0 or 1
+    t = tanh(_softplus(x))
+    return t + x * sigmoid(x) * (1 - t * t)
+
+
+_mish = define(
+    "mish", forward=lambda x: compare.clamp_min(x, -1000) * tanh(_softplus(x)), inputs=("x",), vjp=lambda g, x: g * _mish_slope(x), kind=ELEMENTWISE,
+    public=False)
+
+
 @public(method=False)
 def mish(x):
     """``x * tanh(softplus(x))``, elementwise.
@@ -406,6 +417,7 @@ def mish(x):
     Notes
     -----
     Misra, "Mish: A Self Regularized Non-Monotonic Activation Function", 2019.
+    Gradient: ``g * (t + x * sigmoid(x) * (1 - t**2))`` with ``t = tanh(softplus(x))``; the limits 0 and 1 at infinity.
 
     Examples
     --------
@@ -413,7 +425,15 @@ def mish(x):
     >>> cg.mish(cg.tensor([0.0, 1.0]))
     tensor([0.0000, 0.8651])
     """
-    return x * tanh(_softplus(x))
+    return _mish(as_floating("mish", x))
+
+
+def _softsign_value(x):
+    x = compare.clip(x, -1e30, 1e30)           # beyond, it is -1 or 1
+    return x / (abs(x) + 1)
+
+
+_softsign = define("softsign", forward=_softsign_value, inputs=("x",), vjp=lambda g, x: g * square(reciprocal(abs(x) + 1)), kind=ELEMENTWISE, public=False)
 
 
 @public(method=False)
@@ -430,7 +450,7 @@ def softsign(x):
 
     Notes
     -----
-    Gradient: ``g / (1 + |x|)**2``.
+    -1 and 1 at infinity.  Gradient: ``g / (1 + |x|)**2``.
 
     Examples
     --------
@@ -438,7 +458,7 @@ def softsign(x):
     >>> cg.softsign(cg.tensor([-1.0, 3.0]))
     tensor([-0.5000,  0.7500])
     """
-    return x / (abs(x) + 1)
+    return _softsign(as_floating("softsign", x))
 
 
 @public(method=False)

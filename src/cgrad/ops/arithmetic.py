@@ -229,7 +229,7 @@ reciprocal = define(
 
 
 def _power_of_base(g, x, y):
-    """g * y * x**(y - 1), with 0 for y = 0 even where x = 0."""
+    """g * y * x**(y - 1), with 0 for y = 0 even where x is 0 or NaN, and where an infinite y makes x**(y - 1) vanish."""
     if isinstance(y, (int, float)):
         if y == 0:
             return zeros_like(g)
@@ -237,20 +237,24 @@ def _power_of_base(g, x, y):
             return g
         if y == 2:
             return g * (x * 2)
-        return g * (x ** (y - 1) * y)
-    # 0**0 alone needs help: its 0 * 0**-1 would be NaN.  With exponent 1 there, y * x**1 is 0, and so is its slope in x.
-    safe = compare.where(compare.logical_and(x == 0, y == 0), 1, y - 1)
-    return g * (y * x ** safe)
+        p = x ** (y - 1)
+        return g * (p * y) if math.isfinite(y) else g * compare.where(p == 0, 0, p * y)
+    # The 0 * 0**-1 of 0**0 would be NaN.  With exponent 1 there, y * x**1 is 0, and so is its slope in x.
+    still = y == 0
+    p = compare.where(compare.logical_and(x != x, still), 0, x) ** compare.where(compare.logical_and(compare.logical_or(x == 0, x != x), still), 1, y - 1)
+    return g * (p * compare.where(compare.logical_and(p == 0, compare.isinf(y)), 0, y))
 
 
 def _power_of_exponent(g, x, y, out):
-    """g * out * log(x), with 0 (the limit for y > 0) where x = 0 and y >= 0."""
+    """g * out * log(x), with 0 (the limit) where x is 0 and y >= 0, or x is infinite and y < 0."""
     if isinstance(x, (int, float)):
         if x == 0:
             return compare.where(y >= 0, 0, g * out * -math.inf)
+        if x == math.inf:
+            return compare.where(y < 0, 0, g * out * x)
         return g * (out * (math.log(x) if x > 0 else math.nan))
-    safe = compare.where(compare.logical_and(x == 0, y >= 0), 1, x)
-    return g * (out * elementwise.log(safe))
+    flat = compare.logical_or(compare.logical_and(x == 0, y >= 0), compare.logical_and(x == math.inf, y < 0))
+    return g * (out * elementwise.log(compare.where(flat, 1, x)))
 
 
 power = define(
@@ -451,14 +455,19 @@ def _nonzero(r):
     return compare.where(r == 0, 1, r)
 
 
+def _part(x, r):
+    """x / r of a part of a length: 0 where both are 0, 1 or -1 where `x` is infinite."""
+    endless = compare.isinf(x)
+    return compare.where(endless, sign(x), compare.where(endless, 0, x) / _nonzero(r))
+
+
 hypot = define(
-    "hypot", vjp=(lambda g, x, out: g * (x / _nonzero(out)), lambda g, y, out: g * (y / _nonzero(out))), kind=ELEMENTWISE,
-    result="float",
+    "hypot", vjp=(lambda g, x, out: g * _part(x, out), lambda g, y, out: g * _part(y, out)), kind=ELEMENTWISE, result="float",
     doc="""Length of the hypotenuse, elementwise: ``sqrt(x**2 + y**2)`` without needless overflow.
 
     Notes
     -----
-    Gradient: ``g * x / out`` and ``g * y / out``; 0 where both are 0.
+    Gradient: ``g * x / out`` and ``g * y / out``; 0 where both are 0, the limit 1 or -1 for an infinite operand.
 
     Examples
     --------
@@ -469,9 +478,9 @@ hypot = define(
 
 
 def _over_square(x, y, numerator):
-    """numerator / (x**2 + y**2) without overflow, 0 at the origin."""
+    """numerator / (x**2 + y**2) without overflow, 0 at the origin and infinitely far from it."""
     r = _nonzero(hypot(x, y))
-    return numerator / r / r
+    return compare.where(compare.isinf(numerator), 0, numerator) / r / r
 
 
 atan2 = define(
@@ -481,7 +490,7 @@ atan2 = define(
 
     Notes
     -----
-    Gradient: ``g * y / (x**2 + y**2)`` and ``-g * x / (x**2 + y**2)``; 0 at the origin.
+    Gradient: ``g * y / (x**2 + y**2)`` and ``-g * x / (x**2 + y**2)``; 0 at the origin and at infinity.
 
     Examples
     --------

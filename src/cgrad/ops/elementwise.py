@@ -4,6 +4,7 @@ A rule's parameter names say what the tape keeps (see define.py).  Next: activat
 """
 import math
 
+from cgrad.ops import arithmetic, compare
 from cgrad.ops.creation import zeros_like
 from cgrad.ops.define import ELEMENTWISE, define, public
 
@@ -282,7 +283,7 @@ tanh = define(
     """)
 
 asinh = define(
-    "asinh", vjp=lambda g, x: g * rsqrt(x * x + 1), kind=ELEMENTWISE, result="float",
+    "asinh", vjp=lambda g, x: g / arithmetic.hypot(x, 1), kind=ELEMENTWISE, result="float",
     doc="""Inverse hyperbolic sine, elementwise.
 
     Notes
@@ -358,8 +359,13 @@ logsigmoid = define(
     """)
 
 # ------------------------------------------------------------------------------------------------------- error functions
+def _bell(x):
+    x = compare.clip(x, -40, 40)               # beyond, it is 0, and so are its derivatives
+    return exp(-x * x)
+
+
 erf = define(
-    "erf", vjp=lambda g, x: g * (exp(-x * x) * (2 / math.sqrt(math.pi))), kind=ELEMENTWISE, result="float",
+    "erf", vjp=lambda g, x: g * (_bell(x) * (2 / math.sqrt(math.pi))), kind=ELEMENTWISE, result="float",
     doc="""Error function, elementwise: ``2 / sqrt(pi)`` times the integral of ``exp(-t**2)`` from 0 to `x`.
 
     Notes
@@ -374,7 +380,7 @@ erf = define(
     """)
 
 erfc = define(
-    "erfc", vjp=lambda g, x: g * (exp(-x * x) * (-2 / math.sqrt(math.pi))), kind=ELEMENTWISE, result="float",
+    "erfc", vjp=lambda g, x: g * (_bell(x) * (-2 / math.sqrt(math.pi))), kind=ELEMENTWISE, result="float",
     doc="""Complementary error function, elementwise: ``1 - erf(x)``, with all digits for large `x`.
 
     Notes

@@ -10,7 +10,7 @@ from cgrad.core.dtype import promote_types
 from cgrad.core.forward import copy, fill
 from cgrad.core.tensor import Tensor
 from cgrad.ops import compare, elementwise
-from cgrad.ops.arithmetic import copysign, floor_divide, logaddexp, remainder, sign
+from cgrad.ops.arithmetic import copysign, floor_divide, fmod, logaddexp, reciprocal, remainder, sign, square
 from cgrad.ops.creation import asarray, full_like, ones_like, zeros_like
 from cgrad.ops.define import ELEMENTWISE, NONDIFF, define, public
 from cgrad.ops.elementwise import exp
@@ -300,8 +300,14 @@ i0e = define(
     tensor([1.0000, 0.4658, 0.0126])
     """)
 
+def _i1_slope(x, out):
+    beyond = compare.isinf(out)                # infinite as well, not the difference of two infinities
+    x = compare.where(beyond, 1, x)
+    return compare.where(beyond, math.inf, i0(x) - _i1_over_x(x, compare.where(beyond, 1, out)))
+
+
 i1 = define(
-    "i1", vjp=lambda g, x, out: g * (i0(x) - _i1_over_x(x, out)), kind=ELEMENTWISE, result="float", public=False,
+    "i1", vjp=lambda g, x, out: g * _i1_slope(x, out), kind=ELEMENTWISE, result="float", public=False,
     doc="""Modified Bessel function of the first kind of order 1, elementwise.
 
     Notes
@@ -346,8 +352,16 @@ erfinv = define(
     tensor([0.0000, 0.4769,   -inf])
     """)
 
+def _erfcx_slope(x, out):
+    """2 * x * erfcx(x) - 2 / sqrt(pi), from the asymptotic series where these two would cancel."""
+    far = x > 50
+    q = compare.where(far, square(reciprocal(compare.where(far, x, 1))) * 0.5, 0)
+    tail = q * (q * (q * (q * (q * (1 - q * 11) * 9 - 1) * 7 + 1) * 5 - 1) * 3 + 1) * (-2 / math.sqrt(math.pi))
+    return compare.where(far, tail, compare.where(far, 0, x) * out * 2 - 2 / math.sqrt(math.pi))
+
+
 erfcx = define(
-    "erfcx", vjp=lambda g, x, out: g * (x * out * 2 - 2 / math.sqrt(math.pi)), kind=ELEMENTWISE, result="float", public=False,
+    "erfcx", vjp=lambda g, x, out: g * _erfcx_slope(x, out), kind=ELEMENTWISE, result="float", public=False,
     doc="""Complementary error function without its decay, elementwise: ``exp(x**2) * erfc(x)``.
 
     Notes
@@ -549,7 +563,12 @@ def sinc(x):
     >>> cg.sinc(cg.tensor([0.0, 0.5]))
     tensor([1.0000, 0.6366])
     """
-    return _near_zero(as_floating("sinc", x) * math.pi, 0.05, lambda z: 1 - z * (1 / 6 - z * (1 / 120 - z / 5040)), lambda safe: elementwise.sin(safe) / safe)
+    x = as_floating("sinc", x)
+    endless = compare.isinf(x)
+    x = compare.where(endless, 1, x)
+    out = _near_zero(x, 0.015, lambda z: 1 - z * math.pi**2 * (1 / 6 - z * math.pi**2 * (1 / 120 - z * (math.pi**2 / 5040))),
+                     lambda safe: elementwise.sin(fmod(safe, 2) * math.pi) / math.pi / safe)
+    return compare.where(endless, 0, out)
 
 # ------------------------------------------------------------------------------------------ steps, bits, whole numbers
 @public(method=True)
