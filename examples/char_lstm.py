@@ -11,10 +11,16 @@ import argparse
 import math
 import time
 from importlib import resources
+from pathlib import Path
+
+import matplotlib as mpl
 
 import cgrad as cg
 from cgrad import nn
 from cgrad.nn import functional as F
+
+mpl.use("Agg")     # draw into a file; no display needed
+import matplotlib.pyplot as plt
 
 
 class CharacterModel(nn.Module):
@@ -68,6 +74,19 @@ def write(model, start, length, temperature):
     return written
 
 
+def draw(losses, held_out, path):
+    """The learning curve as a PNG."""
+    epochs = range(1, len(losses) + 1)
+    figure, axes = plt.subplots(figsize=(6, 3.6), layout="constrained")
+    axes.plot(epochs, losses, color="tab:blue", marker="o", label="training")
+    axes.plot(epochs, held_out, color="tab:orange", marker="o", label="held out")
+    axes.set(xlabel="epoch", ylabel="cross-entropy (nats per character)", title="An LSTM reads descriptions of data sets")
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.grid(alpha=0.3)
+    axes.legend()
+    figure.savefig(path, dpi=120)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--epochs", type=int, default=30)
@@ -78,6 +97,7 @@ def main():
     parser.add_argument("--lr", type=float, default=4e-3)
     parser.add_argument("--length", type=int, default=400, help="characters to write at the end (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--png", type=Path, default=Path("char_lstm.png"), help="where the learning curve goes (default: %(default)s)")
     options = parser.parse_args()
     if options.epochs < 1:
         parser.error("--epochs must be at least 1")
@@ -95,14 +115,16 @@ def main():
     print(f"{sum(p.size for p in model.parameters()):,} parameters, {training.size:,} characters to learn from, {held_out.size:,} held out")
     optimizer = cg.optim.Adam(model.parameters(), lr=options.lr)
     schedule = cg.optim.lr_scheduler.CosineAnnealingLR(optimizer, options.epochs)
-    started = time.perf_counter()
+    losses, tests, started = [], [], time.perf_counter()
     for epoch in range(1, options.epochs + 1):
-        loss = read(model, training, options.steps, optimizer)
+        losses.append(read(model, training, options.steps, optimizer))
         schedule.step()
         with cg.no_grad():
-            other = read(model, held_out, options.steps)
-        print(f"epoch {epoch:3d}   loss {loss:.3f}   held out {other:.3f} ({other / math.log(2):.2f} bits per character)   "
+            tests.append(read(model, held_out, options.steps))
+        print(f"epoch {epoch:3d}   loss {losses[-1]:.3f}   held out {tests[-1]:.3f} ({tests[-1] / math.log(2):.2f} bits per character)   "
               f"{time.perf_counter() - started:.0f} s", flush=True)
+    draw(losses, tests, options.png)
+    print(f"learning curve: {options.png.resolve()}")
     with cg.no_grad():
         start = cg.tensor([[number[character] for character in "The "]])
         print("\nThe " + "".join(characters[i] for i in write(model, start, options.length, temperature=0.7)))

@@ -28,7 +28,7 @@ NOT_DIFFERENTIABLE = {
     "makes one of data: a leaf": "array as_tensor asarray from_dlpack from_numpy frombuffer scalar_tensor tensor Tensor.new_tensor Tensor._make_subclass",
     "draws constants": """
         bernoulli exponential multinomial rand rand_like randint randint_like randn randn_like randperm uniform
-        Tensor.bernoulli_ Tensor.exponential_ Tensor.normal_ Tensor.uniform_""",
+        Tensor.bernoulli_ Tensor.exponential_ Tensor.normal_ Tensor.random_ Tensor.uniform_""",
     "compares or tests": """
         all allclose any array_equal equal greater greater_equal isclose isfinite isin isinf isnan isneginf isposinf isreal less less_equal
         logical_and logical_not logical_or logical_xor not_equal signbit""",

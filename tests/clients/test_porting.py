@@ -98,6 +98,12 @@ def test_inference_mode():
 
 def test_draws_of_a_tensor():
     assert torch.tensor([[0.0, 1.0], [3.0, 0.0]]).multinomial(1).tolist() == [[1], [0]]
+    assert torch.tensor([0.0, 1.0]).bernoulli().tolist() == [0.0, 1.0]
+    x = torch.empty(400, dtype=torch.long)
+    assert x.random_(3) is x and set(x.tolist()) == {0, 1, 2} and set(x.random_(-2, 0).tolist()) == {-2, -1}
+    assert set(torch.empty(400).random_(2).tolist()) == {0.0, 1.0}
+    with pytest.raises(ValueError, match="random_: low must be below high"):
+        x.random_(0)
 
 
 def test_pytorchs_places_of_data_and_checkpoints():

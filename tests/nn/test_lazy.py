@@ -19,9 +19,9 @@ LAYERS = [
     (nn.LazyBatchNorm1d, nn.BatchNorm1d, (5, 3), lambda: nn.BatchNorm1d(3)),
     (lambda: nn.LazyBatchNorm2d(affine=False), nn.BatchNorm2d, (5, 3, 2, 2), lambda: nn.BatchNorm2d(3, affine=False)),
     (lambda: nn.LazyBatchNorm3d(bias=False), nn.BatchNorm3d, (5, 3, 2, 2, 2), lambda: nn.BatchNorm3d(3, bias=False)),
-    (lambda: nn.LazyInstanceNorm1d(affine=True), nn.InstanceNorm1d, (5, 3, 4), lambda: nn.InstanceNorm1d(3, affine=True)),
-    (nn.LazyInstanceNorm2d, nn.InstanceNorm2d, (5, 3, 4, 4), lambda: nn.InstanceNorm2d(3)),
-    (lambda: nn.LazyInstanceNorm3d(track_running_stats=True), nn.InstanceNorm3d, (5, 3, 2, 2, 2), lambda: nn.InstanceNorm3d(3, track_running_stats=True)),
+    (nn.LazyInstanceNorm1d, nn.InstanceNorm1d, (5, 3, 4), lambda: nn.InstanceNorm1d(3, affine=True, track_running_stats=True)),
+    (lambda: nn.LazyInstanceNorm2d(affine=False, track_running_stats=False), nn.InstanceNorm2d, (5, 3, 4, 4), lambda: nn.InstanceNorm2d(3)),
+    (lambda: nn.LazyInstanceNorm3d(affine=False), nn.InstanceNorm3d, (5, 3, 2, 2, 2), lambda: nn.InstanceNorm3d(3, track_running_stats=True)),
 ]
 
 

@@ -241,3 +241,30 @@ def test_bags_of_examples_and_gradients_by_frequency(mode):
     np.add.at(want, index[0], 1.0 if mode == "sum" else 0.2)
     close(cg.autograd.grad(out.sum(), weight, create_graph=True)[0], want / counts)
     close(cg.autograd.grad(out.sum(), weight)[0], want / counts)
+
+
+@pytest.mark.parametrize("kdim", [None, 3])
+def test_the_function_is_the_layer_with_weights_that_are_given(kdim):
+    layer = nn.MultiheadAttention(4, 2, kdim=kdim, vdim=kdim, add_bias_kv=True, add_zero_attn=True, dropout=0.5, dtype=cg.float64).eval()
+    q, k = drawn((5, 2, 4)), drawn((3, 2, kdim or 4), seed=1)
+    padding = np.array([[False, False, True], [False, True, False]])
+    separate = {} if kdim is None else {"use_separate_proj_weight": True, **{f"{x}_proj_weight": getattr(layer, f"{x}_proj_weight") for x in "qkv"}}
+
+    def call(q, k, **options):
+        return F.multi_head_attention_forward(cg.tensor(q), cg.tensor(k), cg.tensor(k), 4, 2, layer.in_proj_weight, layer.in_proj_bias, layer.bias_k,
+                                              layer.bias_v, True, 0.5, layer.out_proj.weight, layer.out_proj.bias, False, **options, **separate)
+
+    out, weights = call(q, k, key_padding_mask=cg.tensor(padding))
+    bias = np.where(padding, -np.inf, 0.0)[:, None, None]
+    want, each = multihead(layer, *(x.transpose(1, 0, 2) for x in (q, k, k)), bias)
+    close(out, want.transpose(1, 0, 2))
+    close(weights, each.mean(1))
+    out, weights = call(q[:, 0], k[:, 0], key_padding_mask=cg.tensor(padding[0]), average_attn_weights=False)
+    close(out, want[0])
+    close(weights, each[0])
+    with pytest.raises(ValueError, match="multi_head_attention_forward: the last axis of query"):
+        call(q[..., :3], k)
+    with pytest.raises(ValueError, match="key_padding_mask must have shape"):
+        call(q[:, :1], k[:, :1], key_padding_mask=cg.tensor(padding[0]))
+    with pytest.raises(ValueError, match="static_k"):
+        call(q, k, static_k=cg.tensor(k))

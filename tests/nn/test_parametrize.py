@@ -199,6 +199,19 @@ def test_weight_norm_takes_the_older_names():
     net = pickle.loads(pickle.dumps(net))
     net.load_state_dict({"0.bias": cg.zeros(1), "0.weight_g": cg.tensor([[10.0]]), "0.weight_v": cg.tensor([[3.0, 4.0]])})
     np.testing.assert_allclose(net[0].weight.detach().numpy(), [[6.0, 8.0]], rtol=1e-6)
+    net = nn.utils.spectral_norm(nn.Linear(2, 1)).eval()
+    net.load_state_dict({"bias": cg.zeros(1), "weight_orig": cg.tensor([[3.0, 4.0]]), "weight_u": cg.ones(1), "weight_v": cg.tensor([0.6, 0.8])})
+    np.testing.assert_allclose(net.weight.detach().numpy(), [[0.6, 0.8]], rtol=1e-6)
+
+
+def test_norms_of_weights_by_their_older_places():
+    assert nn.utils.weight_norm is parametrizations.weight_norm and nn.utils.spectral_norm is parametrizations.spectral_norm
+    for add, remove in ((nn.utils.weight_norm, nn.utils.remove_weight_norm), (nn.utils.spectral_norm, nn.utils.remove_spectral_norm)):
+        layer = add(nn.Conv1d(2, 3, 2))
+        layer.eval()
+        weight = layer.weight.detach().numpy().copy()
+        assert remove(layer) is layer and sorted(layer.state_dict()) == ["bias", "weight"]
+        np.testing.assert_allclose(layer.weight.detach().numpy(), weight, rtol=1e-6)
 
 
 @pytest.mark.parametrize(("net", "dim"), [(nn.Linear(5, 4, dtype=cg.float64), 0), (nn.Conv2d(3, 4, 3, dtype=cg.float64), 0),

@@ -82,6 +82,11 @@ network("scaled_dot_product_attention", [
     Sample(_q, _k, _v), Sample(_q, _k, _v, Draw((3, 5))), Sample(_q, _k, _v, is_causal=True), Sample(_q, _k, _v, scale=0.3),
     Sample(_q, _k, _v, np.array([[1, 0, 1, 1, 0], [0, 1, 0, 0, 1], [1, 1, 1, 1, 1]], bool)),
     Sample(Draw((4, 3, 2)), Draw((2, 3, 2)), Draw((2, 3, 2)), enable_gqa=True)], tolerance=10)
+_own = (Draw((12, 4)), Draw((12,)))
+network("multi_head_attention_forward", [
+    Sample(Draw((2, 1, 4)), Draw((3, 1, 4)), Draw((3, 1, 4)), 4, 2, *_own, None, None, False, 0.0, Draw((4, 4)), Draw((4,)), need_weights=False),
+    Sample(Draw((2, 4)), Draw((3, 4)), Draw((3, 4)), 4, 2, *_own, None, None, True, 0.0, Draw((4, 4)), None, False, need_weights=False)],
+        function=lambda *args, **options: F.multi_head_attention_forward(*args, **options)[0], tolerance=10, mapped=False)
 
 # -------------------------------------------------------------------------------------------------------------- recurrence
 for _name, _gates in (("rnn_tanh_cell", 1), ("rnn_relu_cell", 1), ("gru_cell", 3)):

@@ -38,8 +38,8 @@ class DataLoader(Generic[T]):
     collate_fn : callable, optional
         Makes a batch of a list of samples; the default is `default_collate`, or the data set's own ``gather``.  Without a batch size it is
         called with single samples, by default `default_convert`.
-    pin_memory : bool
-        Accepted for compatibility.
+    pin_memory, pin_memory_device, in_order
+        Accepted for compatibility; batches always come in order.
     drop_last : bool, default False
         Leave out a last batch that is not full (with a stream, of each worker).
     timeout : float, default 0
@@ -90,7 +90,8 @@ class DataLoader(Generic[T]):
                  batch_sampler: Iterable[Any] | None = None, num_workers: int = 0, collate_fn: Callable[[Any], Any] | None = None,
                  pin_memory: bool = False, drop_last: bool = False, timeout: float = 0, worker_init_fn: Callable[[int], Any] | None = None,
                  multiprocessing_context: Any = None, generator: cg.Generator | None = None, *, prefetch_factor: int | None = None,
-                 persistent_workers: bool = False, workers: Literal["thread", "process"] | None = None, seed: int | None = None):
+                 persistent_workers: bool = False, pin_memory_device: str = "", in_order: bool = True,
+                 workers: Literal["thread", "process"] | None = None, seed: int | None = None):
         if seed is not None and generator is not None:
             raise ValueError("DataLoader: give a seed or a generator, not both")
         if shuffle and sampler is not None:

@@ -2,12 +2,11 @@
 from __future__ import annotations
 
 import cgrad as cg
-from cgrad.nn import functional as F
 from cgrad.nn import init
+from cgrad.nn.functional.multihead import attend, as_given, is_single, projected
 from cgrad.nn.linear import Linear
 from cgrad.nn.module import Module
 from cgrad.nn.parameter import Parameter
-from cgrad.ops.attention import attention_weights
 
 __all__ = ["MultiheadAttention"]
 
@@ -117,73 +116,12 @@ class MultiheadAttention(Module):
         is_causal : bool, default False
             Says that `attn_mask` is the causal one, which then need not be read.
         """
-        if query.ndim not in (2, 3) or key.ndim != query.ndim or value.ndim != query.ndim:
-            raise ValueError(f"MultiheadAttention: query, key and value must have 2 axes, or 3 with a batch, got {tuple(query.shape)}, "
-                             f"{tuple(key.shape)} and {tuple(value.shape)}")
-        if is_causal and attn_mask is None:
-            raise ValueError("MultiheadAttention: is_causal says what attn_mask is and needs it")
-        single = query.ndim == 2
-        if single and key_padding_mask is not None:
-            key_padding_mask = key_padding_mask.unsqueeze(0)
-        q, k, v = self._projected(query, key, value, single)
-        mask = self._mask(q, k, attn_mask, key_padding_mask)
-        if self.bias_k is not None:
-            k, v = (cg.concat([x, b.expand(x.shape[0], 1, self.embed_dim)], 1) for x, b in ((k, self.bias_k), (v, self.bias_v)))
-        if self.add_zero_attn:
-            k, v = (cg.concat([x, cg.zeros((x.shape[0], 1, self.embed_dim), dtype=x.dtype)], 1) for x in (k, v))
-        added = k.shape[1] - (0 if mask is None else mask.shape[-1])
-        if mask is not None and added:
-            mask = F.pad(mask, (0, added), value=mask.dtype == cg.bool)
-        q, k, v = (x.reshape(*x.shape[:2], self.num_heads, self.head_dim).permute(0, 2, 1, 3) for x in (q, k, v))
-        dropout = self.dropout if self.training else 0.0
-        if need_weights:
-            weights = attention_weights(q, k, mask, self.head_dim ** -0.5, False)
-            weights = F.dropout(weights, dropout) if dropout else weights
-            out = weights @ v
-            weights = weights.mean(1) if average_attn_weights else weights
-        elif is_causal and key_padding_mask is None:
-            weights, out = None, F.scaled_dot_product_attention(q, k, v, None, dropout, True)
-        else:
-            weights, out = None, F.scaled_dot_product_attention(q, k, v, mask, dropout)
-        out = self.out_proj(out.permute(0, 2, 1, 3).reshape(q.shape[0], q.shape[2], self.embed_dim))
-        if single:
-            return out.squeeze(0), None if weights is None else weights.squeeze(0)
-        return out if self.batch_first else out.transpose(0, 1), weights
-
-    def _projected(self, query, key, value, single):
-        """Query, key and value projected, the batch first."""
-        same, same_kv = query is key and key is value, key is value
-        query, key, value = (x.unsqueeze(0) if single else x if self.batch_first else x.transpose(0, 1) for x in (query, key, value))
-        e, weight, bias = self.embed_dim, self.in_proj_weight, self.in_proj_bias
-        if weight is None:
-            biases = (None,) * 3 if bias is None else bias.chunk(3)
-            weights = (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight)
-            return [F.linear(x, w, b) for x, w, b in zip((query, key, value), weights, biases)]
-        if same:
-            return F.linear(query, weight, bias).chunk(3, -1)
-        if same_kv:
-            q = F.linear(query, weight[:e], None if bias is None else bias[:e])
-            return q, *F.linear(key, weight[e:], None if bias is None else bias[e:]).chunk(2, -1)
-        return [F.linear(x, weight[i * e:(i + 1) * e], None if bias is None else bias[i * e:(i + 1) * e])
-                for i, x in enumerate((query, key, value))]
-
-    def _mask(self, q, k, attn_mask, key_padding_mask):
-        """Both masks as one that `scaled_dot_product_attention` takes, or None."""
-        n, queries, keys = q.shape[0], q.shape[1], k.shape[1]
-        masks = []
-        for name, mask, shapes, shape in (("attn_mask", attn_mask, ((queries, keys), (n * self.num_heads, queries, keys)), (-1, self.num_heads, queries, keys)),
-                                          ("key_padding_mask", key_padding_mask, ((n, keys),), (n, 1, 1, keys))):
-            if mask is None:
-                continue
-            if tuple(mask.shape) not in shapes:
-                raise ValueError(f"MultiheadAttention: {name} must have shape {' or '.join(map(str, shapes))}, got {tuple(mask.shape)}")
-            masks.append(mask if mask.ndim == 2 and name == "attn_mask" else mask.reshape(shape))
-        if not masks:
-            return None
-        if all(mask.dtype == cg.bool for mask in masks):
-            return ~masks[0] if len(masks) == 1 else ~(masks[0] | masks[1])
-        masks = [cg.where(mask, float("-inf"), cg.zeros((), dtype=q.dtype)) if mask.dtype == cg.bool else mask for mask in masks]
-        return masks[0] if len(masks) == 1 else masks[0] + masks[1]
+        single = is_single("MultiheadAttention", query, key, value)
+        own, weight = self.in_proj_weight, (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight)
+        q, k, v = projected(query, key, value, single, self.batch_first, weight if own is None else own, self.in_proj_bias)
+        out, weights = attend("MultiheadAttention", q, k, v, single, self.num_heads, self.bias_k, self.bias_v, self.add_zero_attn,
+                              self.dropout if self.training else 0.0, key_padding_mask, attn_mask, need_weights, average_attn_weights, is_causal)
+        return as_given(self.out_proj(out), weights, single, self.batch_first)
 
     def extra_repr(self):
         return f"embed_dim={self.embed_dim}, num_heads={self.num_heads}, batch_first={self.batch_first}"

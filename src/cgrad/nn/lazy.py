@@ -139,7 +139,7 @@ class _LazyBatchNorm(_LazyNorm):
 
 
 class _LazyInstanceNorm(_LazyNorm):
-    def __init__(self, eps=1e-5, momentum=0.1, affine=False, track_running_stats=False, device=None, dtype=None, *, bias=True):
+    def __init__(self, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True, device=None, dtype=None, *, bias=True):
         self._norm(eps, momentum, affine, track_running_stats, dtype, bias)
 
 
@@ -261,7 +261,7 @@ class LazyBatchNorm3d(_LazyBatchNorm, BatchNorm3d):
 
 
 class LazyInstanceNorm1d(_LazyInstanceNorm, InstanceNorm1d):
-    """`InstanceNorm1d` that takes ``num_features`` from its first input.
+    """`InstanceNorm1d` that takes ``num_features`` from its first input; as in PyTorch with parameters and running statistics by default.
 
     Examples
     --------
@@ -274,7 +274,7 @@ class LazyInstanceNorm1d(_LazyInstanceNorm, InstanceNorm1d):
 
 
 class LazyInstanceNorm2d(_LazyInstanceNorm, InstanceNorm2d):
-    """`InstanceNorm2d` that takes ``num_features`` from its first input.
+    """`InstanceNorm2d` that takes ``num_features`` from its first input; as in PyTorch with parameters and running statistics by default.
 
     Examples
     --------
@@ -287,7 +287,7 @@ class LazyInstanceNorm2d(_LazyInstanceNorm, InstanceNorm2d):
 
 
 class LazyInstanceNorm3d(_LazyInstanceNorm, InstanceNorm3d):
-    """`InstanceNorm3d` that takes ``num_features`` from its first input.
+    """`InstanceNorm3d` that takes ``num_features`` from its first input; as in PyTorch with parameters and running statistics by default.
 
     Examples
     --------

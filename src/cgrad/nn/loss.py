@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from cgrad.nn import functional as F
+from cgrad.nn.functional.loss import old_spelling
 from cgrad.nn.module import Module
 
 __all__ = [
@@ -12,12 +13,13 @@ __all__ = [
 
 
 class _Loss(Module):
-    """What all losses share: the reduction."""
+    """What all losses share: the reduction, also as PyTorch spelt it before there was `reduction`."""
 
     _reductions: tuple[str, ...] = ("mean", "sum", "none")
 
-    def __init__(self, reduction="mean"):
+    def __init__(self, size_average=None, reduce=None, reduction="mean"):
         super().__init__()
+        reduction = old_spelling(size_average, reduce, reduction)
         allowed = self._reductions
         if reduction not in allowed:
             raise ValueError(f"{type(self).__name__}: reduction must be one of {', '.join(allowed)}, got {reduction!r}")
@@ -63,7 +65,7 @@ class HuberLoss(_Loss):
     """
 
     def __init__(self, reduction="mean", delta=1.0):
-        super().__init__(reduction)
+        super().__init__(reduction=reduction)
         self.delta = delta
 
     def forward(self, input, target):
@@ -80,8 +82,8 @@ class SmoothL1Loss(_Loss):
     tensor(2.5000)
     """
 
-    def __init__(self, reduction="mean", beta=1.0):
-        super().__init__(reduction)
+    def __init__(self, size_average=None, reduce=None, reduction="mean", beta=1.0):
+        super().__init__(size_average, reduce, reduction)
         self.beta = beta
 
     def forward(self, input, target):
@@ -106,8 +108,8 @@ class CrossEntropyLoss(_Loss):
     tensor(1.3863)
     """
 
-    def __init__(self, weight=None, ignore_index=-100, reduction="mean", label_smoothing=0.0):
-        super().__init__(reduction)
+    def __init__(self, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean", label_smoothing=0.0):
+        super().__init__(size_average, reduce, reduction)
         if not 0.0 <= label_smoothing <= 1.0:
             raise ValueError(f"CrossEntropyLoss: label_smoothing must lie in [0, 1], got {label_smoothing}")
         self.register_buffer("weight", weight)
@@ -129,8 +131,8 @@ class NLLLoss(_Loss):
     tensor(0.6931)
     """
 
-    def __init__(self, weight=None, ignore_index=-100, reduction="mean"):
-        super().__init__(reduction)
+    def __init__(self, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean"):
+        super().__init__(size_average, reduce, reduction)
         self.register_buffer("weight", weight)
         self.ignore_index = ignore_index
 
@@ -148,8 +150,8 @@ class BCELoss(_Loss):
     tensor(0.6931)
     """
 
-    def __init__(self, weight=None, reduction="mean"):
-        super().__init__(reduction)
+    def __init__(self, weight=None, size_average=None, reduce=None, reduction="mean"):
+        super().__init__(size_average, reduce, reduction)
         self.register_buffer("weight", weight)
 
     def forward(self, input, target):
@@ -166,8 +168,8 @@ class BCEWithLogitsLoss(_Loss):
     tensor(0.6931)
     """
 
-    def __init__(self, weight=None, reduction="mean", pos_weight=None):
-        super().__init__(reduction)
+    def __init__(self, weight=None, size_average=None, reduce=None, reduction="mean", pos_weight=None):
+        super().__init__(size_average, reduce, reduction)
         self.register_buffer("weight", weight)
         self.register_buffer("pos_weight", pos_weight)
 
@@ -187,8 +189,8 @@ class KLDivLoss(_Loss):
 
     _reductions = ("mean", "sum", "none", "batchmean")
 
-    def __init__(self, reduction="mean", log_target=False):
-        super().__init__(reduction)
+    def __init__(self, size_average=None, reduce=None, reduction="mean", log_target=False):
+        super().__init__(size_average, reduce, reduction)
         self.log_target = log_target
 
     def forward(self, input, target):
@@ -205,8 +207,8 @@ class PoissonNLLLoss(_Loss):
     tensor(0.8591)
     """
 
-    def __init__(self, log_input=True, full=False, eps=1e-8, reduction="mean"):
-        super().__init__(reduction)
+    def __init__(self, log_input=True, full=False, size_average=None, eps=1e-8, reduce=None, reduction="mean"):
+        super().__init__(size_average, reduce, reduction)
         self.log_input = log_input
         self.full = full
         self.eps = eps
@@ -226,7 +228,7 @@ class GaussianNLLLoss(_Loss):
     """
 
     def __init__(self, *, full=False, eps=1e-6, reduction="mean"):
-        super().__init__(reduction)
+        super().__init__(reduction=reduction)
         self.full = full
         self.eps = eps
 
@@ -244,8 +246,8 @@ class HingeEmbeddingLoss(_Loss):
     tensor(0.6250)
     """
 
-    def __init__(self, margin=1.0, reduction="mean"):
-        super().__init__(reduction)
+    def __init__(self, margin=1.0, size_average=None, reduce=None, reduction="mean"):
+        super().__init__(size_average, reduce, reduction)
         self.margin = margin
 
     def forward(self, input, target):
@@ -276,8 +278,8 @@ class MarginRankingLoss(_Loss):
     tensor(0.5000)
     """
 
-    def __init__(self, margin=0.0, reduction="mean"):
-        super().__init__(reduction)
+    def __init__(self, margin=0.0, size_average=None, reduce=None, reduction="mean"):
+        super().__init__(size_average, reduce, reduction)
         self.margin = margin
 
     def forward(self, input1, input2, target):
@@ -294,8 +296,8 @@ class CosineEmbeddingLoss(_Loss):
     tensor(0.4000)
     """
 
-    def __init__(self, margin=0.0, reduction="mean"):
-        super().__init__(reduction)
+    def __init__(self, margin=0.0, size_average=None, reduce=None, reduction="mean"):
+        super().__init__(size_average, reduce, reduction)
         self.margin = margin
 
     def forward(self, input1, input2, target):
@@ -312,8 +314,8 @@ class TripletMarginLoss(_Loss):
     tensor(4.0000)
     """
 
-    def __init__(self, margin=1.0, p=2.0, eps=1e-6, swap=False, reduction="mean"):
-        super().__init__(reduction)
+    def __init__(self, margin=1.0, p=2.0, eps=1e-6, swap=False, size_average=None, reduce=None, reduction="mean"):
+        super().__init__(size_average, reduce, reduction)
         self.margin = margin
         self.p = p
         self.eps = eps
@@ -335,7 +337,7 @@ class TripletMarginWithDistanceLoss(_Loss):
     """
 
     def __init__(self, *, distance_function=None, margin=1.0, swap=False, reduction="mean"):
-        super().__init__(reduction)
+        super().__init__(reduction=reduction)
         self.distance_function = distance_function
         self.margin = margin
         self.swap = swap
@@ -355,8 +357,8 @@ class MultiMarginLoss(_Loss):
     tensor(0.3250)
     """
 
-    def __init__(self, p=1, margin=1.0, weight=None, reduction="mean"):
-        super().__init__(reduction)
+    def __init__(self, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction="mean"):
+        super().__init__(size_average, reduce, reduction)
         self.register_buffer("weight", weight)
         self.p = p
         self.margin = margin
@@ -389,8 +391,8 @@ class MultiLabelSoftMarginLoss(_Loss):
     tensor(1.4100)
     """
 
-    def __init__(self, weight=None, reduction="mean"):
-        super().__init__(reduction)
+    def __init__(self, weight=None, size_average=None, reduce=None, reduction="mean"):
+        super().__init__(size_average, reduce, reduction)
         self.register_buffer("weight", weight)
 
     def forward(self, input, target):
@@ -409,7 +411,7 @@ class CTCLoss(_Loss):
     """
 
     def __init__(self, blank=0, reduction="mean", zero_infinity=False):
-        super().__init__(reduction)
+        super().__init__(reduction=reduction)
         self.blank = blank
         self.zero_infinity = zero_infinity
 

@@ -720,8 +720,35 @@ def bernoulli_(x, p=0.5, *, generator=None):
     return _draw_into("bernoulli_", x, lambda out: stream.bernoulli(out, p))
 
 
+def random_(x, low, high=None, *, generator=None):
+    """
+    Write random integers from `low` up to but not including `high` into every element.
+
+    Parameters
+    ----------
+    low : int
+        Smallest integer; alone, it is `high`, and the smallest is 0.
+    high : int, optional
+    generator : Generator, optional
+        Instead of the default one.
+
+    Returns
+    -------
+    Tensor
+        The tensor itself.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.empty(3, dtype=cg.long).random_(1)
+    tensor([0, 0, 0])
+    """
+    low, high = (0, low) if high is None else (low, high)
+    return x.copy_(_integers("random_", low, high, x.shape, x.dtype, generator, False))
+
+
 for _name in ("rand", "randn", "randint", "randperm", "uniform", "normal", "exponential", "bernoulli", "multinomial", "rand_like",
               "randn_like", "randint_like"):
     publish(_name, globals()[_name], method=False)
-for _function in (uniform_, normal_, exponential_, bernoulli_, multinomial):
+for _function in (uniform_, normal_, exponential_, bernoulli_, random_, bernoulli, multinomial):
     register_method(_function.__name__, _function)

@@ -61,11 +61,11 @@ class LBFGS(Optimizer):
                                   "tolerance_grad": tolerance_grad, "tolerance_change": tolerance_change, "history_size": history_size,
                                   "line_search_fn": line_search_fn, "maximize": maximize})
 
-    def add_param_group(self, group: dict[str, Any]) -> None:
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Only the first group; LBFGS measures one direction for all parameters."""
         if self.param_groups:
             raise ValueError("LBFGS: there can be only one parameter group")
-        super().add_param_group(group)
+        super().add_param_group(param_group)
 
     def check_options(self, group: dict[str, Any]) -> None:
         self._not_negative(group, "lr")

@@ -87,12 +87,12 @@ class Optimizer:
         for entry in self.state.values():
             entry.update({key: writable_or_copied(value) for key, value in entry.items() if isinstance(value, Tensor)})
 
-    def add_param_group(self, group: dict[str, Any]) -> None:
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add parameters, with options of their own if wanted.
 
         Parameters
         ----------
-        group : dict
+        param_group : dict
             ``{"params": tensor or tensors, option: value, ...}``
 
         Raises
@@ -110,7 +110,7 @@ class Optimizer:
         >>> [g["lr"] for g in opt.param_groups]
         [0.1, 0.01]
         """
-        name = type(self).__name__
+        name, group = type(self).__name__, param_group
         if not isinstance(group, dict) or "params" not in group:
             raise TypeError(f'{name}: a parameter group is a dict with the key "params", got {group!r}')
         params = group["params"]

@@ -10,15 +10,17 @@ from cgrad.core.tensor import Tensor
 
 if TYPE_CHECKING:
     from cgrad.nn.utils.fusion import fuse_conv_bn_eval, fuse_conv_bn_weights, fuse_linear_bn_eval, fuse_linear_bn_weights
+    from cgrad.nn.utils.parametrizations import spectral_norm, weight_norm
 from cgrad.nn.utils import rnn
 
 __all__ = [
     "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "fuse_conv_bn_eval", "fuse_conv_bn_weights", "fuse_linear_bn_eval",
-    "fuse_linear_bn_weights", "get_total_norm", "parameters_to_vector", "rnn", "vector_to_parameters",
+    "fuse_linear_bn_weights", "get_total_norm", "parameters_to_vector", "remove_spectral_norm", "remove_weight_norm", "rnn", "spectral_norm",
+    "vector_to_parameters", "weight_norm",
 ]
 
 _LAZY = {"fuse_conv_bn_eval": "fusion", "fuse_conv_bn_weights": "fusion", "fuse_linear_bn_eval": "fusion", "fuse_linear_bn_weights": "fusion",
-         "parametrize": None, "parametrizations": None}
+         "spectral_norm": "parametrizations", "weight_norm": "parametrizations", "parametrize": None, "parametrizations": None}
 
 
 def __getattr__(name):                      # what few programs need is loaded when it is first asked for
@@ -201,3 +203,22 @@ def vector_to_parameters(vec, parameters):
         for p in parameters:
             p.copy_(vec[start:start + p.size].reshape(p.shape))
             start += p.size
+
+
+def remove_weight_norm(module, name="weight"):
+    """Make a weight that `weight_norm` wrote as length and direction an ordinary parameter again; returns the module.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> layer = cg.nn.utils.weight_norm(cg.nn.Linear(2, 3))
+    >>> list(cg.nn.utils.remove_weight_norm(layer).state_dict())
+    ['bias', 'weight']
+    """
+    from cgrad.nn.utils.parametrize import remove_parametrizations
+    return remove_parametrizations(module, name)
+
+
+def remove_spectral_norm(module, name="weight"):
+    """Make a weight under `spectral_norm` an ordinary parameter with its present value again; returns the module."""
+    return remove_weight_norm(module, name)

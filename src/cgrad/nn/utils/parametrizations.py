@@ -50,15 +50,14 @@ def weight_norm(module, name="weight", dim=0):
     """
     _tensor("weight_norm", module, name)
     register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
-    module.register_load_state_dict_pre_hook(functools.partial(_old_names, name))
+    module.register_load_state_dict_pre_hook(functools.partial(_old_names, name, {"g": "original0", "v": "original1"}))
     return module
 
 
-def _old_names(name, module, state, prefix, *rest):
-    old = [f"{prefix}{name}_{part}" for part in "gv"]
-    if all(key in state for key in old):
-        for i, key in enumerate(old):
-            state[f"{prefix}parametrizations.{name}.original{i}"] = state.pop(key)
+def _old_names(name, names, module, state, prefix, *rest):
+    if all(f"{prefix}{name}_{old}" in state for old in names):
+        for old, new in names.items():
+            state[f"{prefix}parametrizations.{name}.{new}"] = state.pop(f"{prefix}{name}_{old}")
 
 
 class _WeightNorm(Module):
@@ -105,6 +104,7 @@ def spectral_norm(module, name="weight", n_power_iterations=1, eps=1e-12, dim=No
     Notes
     -----
     The vectors are constants for the gradient. A vector is divided by its norm. Miyato et al., "Spectral Normalization", 2018.
+    State dicts with PyTorch's older names, weight_orig, weight_u and weight_v, are loaded as well.
 
     Examples
     --------
@@ -116,7 +116,9 @@ def spectral_norm(module, name="weight", n_power_iterations=1, eps=1e-12, dim=No
     weight = _tensor("spectral_norm", module, name)
     if dim is None:
         dim = 1 if isinstance(module, (ConvTranspose1d, ConvTranspose2d, ConvTranspose3d)) else 0
-    return register_parametrization(module, name, _SpectralNorm(weight, n_power_iterations, dim, eps))
+    register_parametrization(module, name, _SpectralNorm(weight, n_power_iterations, dim, eps))
+    module.register_load_state_dict_pre_hook(functools.partial(_old_names, name, {"orig": "original", "u": "0._u", "v": "0._v"}))
+    return module
 
 
 class _SpectralNorm(Module):
