@@ -187,6 +187,21 @@ def check_the_gradient_is_that_of_the_whole_batch():
     assert_gradients(net, expected)
 
 
+def check_a_module_that_is_wrapped_no_more():
+    x, y = batch(6 * SIZE)
+    net = network()
+    model = DataParallel(net)
+    error(model, x[RANK::SIZE], y[RANK::SIZE]).backward()
+    del model
+    net.zero_grad()
+    error(net, x[RANK::SIZE], y[RANK::SIZE]).backward()
+    assert not same_on_all(net[0].weight.grad)
+    model = DataParallel(net, average=None)
+    net.zero_grad()
+    (error(model, x[RANK::SIZE], y[RANK::SIZE]) / SIZE).backward()
+    assert_gradients(net, whole_gradient(6 * SIZE))
+
+
 def check_gradients_add_up_without_sync():
     expected = whole_gradient(48)
     x, y = batch(48)
@@ -312,6 +327,40 @@ def check_models_that_differ():
     assert "Module" in raised(TypeError, DataParallel, error)
     net = DataParallel(network(), average="examples")
     assert "counts the first axis" in raised(ValueError, net, cg.zeros((0, 5)))
+
+
+def check_options_that_differ_and_parameters_that_are_thawed():
+    text = raised(ValueError, DataParallel, network(), bucket_bytes=10 + (RANK == 1))
+    assert text.startswith("DataParallel: the option bucket_bytes is 11 on rank 1, 10 on rank 0")
+    net = network()
+    net[0].weight.requires_grad_(False)
+    model = DataParallel(net)
+    error(model, *batch(4)).backward()
+    assert net[0].weight.grad is None and net[0].bias.grad is not None
+    net[0].weight.requires_grad_(True)
+    assert "parameter '0.weight' requires a gradient now" in raised(RuntimeError, error(model, *batch(4)).backward)
+
+
+def check_shared_parameters_and_checkpoints():
+    class Tied(nn.Module):
+        def __init__(self):
+            super().__init__()
+            cg.manual_seed(1)
+            self.first, self.second = nn.Linear(5, 5).double(), nn.Linear(5, 5).double()
+            self.second.weight = self.first.weight
+            self.last = nn.Linear(5, 2).double()
+
+        def forward(self, x):
+            return self.last(cg.checkpoint(lambda x: cg.tanh(self.second(cg.tanh(self.first(x)))), x))
+
+    x, y = batch(8 * SIZE)
+    twin = Tied()
+    error(twin, x, y).backward()
+    net = DataParallel(Tied(), bucket_bytes=50)
+    for _ in range(3):
+        net.zero_grad()
+        error(net, x[RANK::SIZE], y[RANK::SIZE]).backward()
+        assert_gradients(net, [p.grad.numpy() for p in twin.parameters()])
 
 
 def check_everything_is_broadcast():

@@ -41,7 +41,9 @@ def failed(done, limit, started):
     ("raise KeyError('lost')", ["Rank 1 of 2", "KeyError: 'lost'", "script.py"]),
     ("os.kill(os.getpid(), signal.SIGKILL)", []),
     ("os._exit(3)", []),
-], ids=["raises", "is killed", "ends"])
+    ("sys.exit(3)", ["Rank 0 of 2", "RuntimeError: DataParallel: the sum of the gradients: rank 0 of 2 waits for rank 1, which has come to the end"]),
+    ("break", ["Rank 0 of 2", "which has come to the end of its program"]),
+], ids=["raises", "is killed", "ends at once", "exits", "has fewer steps"])
 def test_a_rank_that_fails_ends_the_job(act, words, script):
     started = time.monotonic()
     done = start(2, script(f"""

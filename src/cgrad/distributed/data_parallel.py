@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import weakref
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -96,7 +96,7 @@ class DataParallel(Module):
     With equally weighted examples the result is the gradient of the mean loss over all ranks' examples, as one process would compute it, up to
     rounding; the bits are the same on all ranks and in every run with as many ranks.  The averages are in ``.grad`` when ``backward`` returns, so they may be
     clipped before the optimizer's step.  A parameter that no rank has used keeps its ``.grad``; one that only some have used gets the average in which
-    the others count as zeros.
+    the others count as zeros.  When the DataParallel object is gone, the module trains on each rank by itself again.
 
     Every rank must call ``backward`` equally often (`join` for those with less data), and through at least one parameter; gradients of float16 and
     bfloat16 are summed in float32.  On one rank nothing is done.
@@ -121,11 +121,12 @@ class DataParallel(Module):
         self._group = group("DataParallel")
         self.module = module
         self._average, self._bucket_bytes = average, bucket_bytes
-        _check_same(self._group, module)
+        _check_same(self._group, module, "DataParallel", average=average, bucket_bytes=bucket_bytes, broadcast_buffers=broadcast_buffers)
         broadcast_parameters(module)
         self._leaves = [p for p in module.parameters() if p.requires_grad]
         if not self._leaves:
             raise ValueError("DataParallel: no parameter of the module requires a gradient, there is nothing to average")
+        self._known = set(self._leaves)
         self._buffers_too = broadcast_buffers and any(True for _ in module.buffers())
         self._syncing = True                   # False inside no_sync
         self._examples = 0                     # since the last exchange
@@ -137,9 +138,10 @@ class DataParallel(Module):
         self._worker: threading.Thread | None = None
         self._order: list[int] | None = []     # in which backward brings the gradients; None: the buckets are made by it already
         self._buckets = self._make_buckets(range(len(self._leaves))[::-1])
-        if self._group.size > 1:
-            for i, p in enumerate(self._leaves):
-                p.register_post_accumulate_grad_hook(partial(self._ready, i))
+        if self._group.size > 1:               # the hooks live as long as this does, and don't keep it alive
+            ready = weakref.WeakMethod(self._ready)
+            handles = [p.register_post_accumulate_grad_hook(lambda p, i=i: ready()(i, p)) for i, p in enumerate(self._leaves)]
+            weakref.finalize(self, lambda: [handle.remove() for handle in handles])
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Call the module."""
@@ -229,6 +231,11 @@ class DataParallel(Module):
         if self._begun:
             return
         self._begun = True
+        for p in self.module.parameters():
+            if p.requires_grad and p not in self._known:
+                name = next(name for name, q in self.module.named_parameters() if q is p)
+                raise RuntimeError(f"DataParallel: parameter {name!r} requires a gradient now, but did not (or was not there) when the module was wrapped; "
+                                   "wrap it anew")
         if self._buffers_too:
             self._packed = _pack(self.module.buffers())
             self._requests.append(self._group.background.Ibcast(self._packed))
@@ -351,9 +358,9 @@ def _described(module):
     return {key: f"{x.dtype.name} of shape {tuple(x.shape)}{more}" for key, x, more in parts}
 
 
-def _check_same(own: Group, module: Module, who: str = "DataParallel") -> None:
-    """Raise on all ranks if the module of one is not that of rank 0."""
-    mine = _described(module)
+def _check_same(own: Group, module: Module, who: str, **options: Any) -> None:
+    """Raise on all ranks if the module of one, or an option, is not that of rank 0."""
+    mine = {**_described(module), **{f"the option {name}": repr(value) for name, value in options.items()}}
     own.meet(who)
     first = own.comm.bcast(mine, root=0)
     differs = next((f"{key} is {mine.get(key, 'missing')} on rank {own.rank}, {first.get(key, 'missing')} on rank 0"

@@ -1,10 +1,12 @@
 """The group of processes: its communicator, waiting with a limit, failing together, saving once.
 
 Nobody waits inside MPI, which would wait for ever for a rank that has ended or does something else: every exchange is started without blocking,
-and `Group.wait` asks for its end until the time is over.  A rank that ends with an error takes the whole job down.
+and `Group.wait` asks for its end until the time is over.  A rank that ends with an error takes the whole job down.  One that ends without tells
+the next rank, so that somebody who still waits for it learns that it will not come.
 """
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import socket
@@ -22,6 +24,7 @@ __all__ = ["barrier", "get_rank", "get_world_size", "init", "save"]
 
 SIGNATURE = 256            # bytes by which ranks tell each other what they are about to do
 PATIENT = 1.0              # seconds after which a wait lets the processor sleep between its questions
+LEFT = 1                   # tag of the message that a rank has come to the end of its program
 
 _group: Group | None = None
 
@@ -34,6 +37,7 @@ class Group:
         self.comm = comm.Dup()             # messages of the program's own cannot be mixed up with these
         self.background = comm.Dup()       # for what goes on during backward, in which the program may exchange things, too
         self.rank, self.size = comm.rank, comm.size
+        self.before = (comm.rank - 1) % comm.size
 
     def wait(self, requests: list[Any], what: str) -> None:
         """Wait until all requests are done.
@@ -44,12 +48,22 @@ class Group:
         while not self.MPI.Request.Testall(requests):
             waited = time.monotonic() - start
             if waited > self.timeout:
-                raise TimeoutError(f"{what}: rank {self.rank} of {self.size} has waited {self.timeout:g} s for the others; one of them has ended, hangs, "
-                                   "or does something else instead (init(timeout=...) sets the limit)")
+                raise TimeoutError(f"{what}: rank {self.rank} of {self.size} has waited {self.timeout:g} s for the others; one of them hangs, or does "
+                                   "something else instead (init(timeout=...) sets the limit)")
             if waited < PATIENT:
                 os.sched_yield()           # there may be more ranks than processors
-            else:
-                time.sleep(1e-3)
+                continue
+            if self.comm.Iprobe(self.before, LEFT):
+                raise RuntimeError(f"{what}: rank {self.rank} of {self.size} waits for rank {self.before}, which has come to the end of its program; "
+                                   "all ranks must make the same calls")
+            time.sleep(1e-3)
+
+    def leave(self) -> None:
+        """At the end of the program: tell the next rank, and wait for the word of the one before, as MPI itself would at its end."""
+        words = np.zeros(2, np.uint8)
+        requests = [self.comm.Isend(words[:1], (self.rank + 1) % self.size, LEFT), self.comm.Irecv(words[1:], self.before, LEFT)]
+        while not self.MPI.Request.Testall(requests):
+            time.sleep(1e-3)
 
     def meet(self, what: str) -> None:
         """Wait until all ranks are here."""
@@ -109,7 +123,7 @@ def init(comm: Any = None, timeout: float = 600.0) -> Any:
     Notes
     -----
     From now on an exception that nobody catches is printed with the rank that raised it and ends all processes; otherwise the others would wait
-    for that rank.  ``sys.exit`` is no exception to Python: a script that ends so on one rank alone is started by ``python -m mpi4py script.py``.
+    for that rank.  A rank that waits for one that has ended otherwise (``sys.exit``, or too few steps) gets an error after a second.
 
     Examples
     --------
@@ -133,7 +147,14 @@ def init(comm: Any = None, timeout: float = 600.0) -> Any:
         _group = Group(MPI, comm, timeout)
     if comm.size > 1:
         sys.excepthook = _end_all
+    atexit.unregister(_leave)
+    atexit.register(_leave)
     return comm
+
+
+def _leave():
+    if _group is not None and _group.size > 1:
+        _group.leave()
 
 
 def _end_all(kind, error, where):

@@ -75,12 +75,12 @@ class ShardedOptimizer(Optimizer):
             del self.inner.state[p]
         self.state = self.inner.state
 
-    def add_param_group(self, group: dict[str, Any]) -> None:
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add parameters, on all ranks."""
         if not hasattr(self, "_owner"):                                # within __init__
-            super().add_param_group(group)
+            super().add_param_group(param_group)
             return
-        self.inner.add_param_group(group)
+        self.inner.add_param_group(param_group)
         self._deal()
 
     def _update(self):
