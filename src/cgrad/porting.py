@@ -18,7 +18,7 @@ _INSTEAD = {
         ("Float", "float32"), ("Double", "float64"), ("Half", "float16"), ("Long", "int64"), ("Int", "int32"), ("Short", "int16"),
         ("Char", "int8"), ("Byte", "uint8"), ("Bool", "bool"))},
 }
-_MODULES = ("nn.functional", "linalg", "special", "func", "autograd", "random", "nn", "data")
+_MODULES = ("nn.functional", "linalg", "special", "func", "autograd", "random", "nn", "data", "distributed")
 
 
 def hint(name):

@@ -38,7 +38,8 @@ def launcher():
 def start(n, script, *arguments, timeout=120, cwd=None):
     """Run a Python script on n ranks; the finished process.  When the time is over, all of them are ended."""
     command = [*launcher(), "-n", str(n), sys.executable, str(script), *map(str, arguments)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT, cwd=cwd, start_new_session=True) as running:
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT, cwd=cwd,
+                          start_new_session=True) as running:
         try:
             out, err = running.communicate(timeout=timeout)
         except subprocess.TimeoutExpired:

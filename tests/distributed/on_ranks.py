@@ -432,6 +432,23 @@ def check_a_shared_out_optimizer_steps_like_the_whole():
     assert "LBFGS" in raised(TypeError, ShardedOptimizer, cg.optim.LBFGS(network().parameters()))
 
 
+def check_narrow_parameters_are_shared_out_and_broadcast():
+    def parameters(seed):
+        rng = np.random.default_rng(seed)
+        return nn.ParameterList([nn.Parameter(cg.tensor(rng.standard_normal(n)).astype(name))
+                                 for n, name in ((3, "float16"), (5, "bfloat16"), (7, "float32"), (0, "float64"), (1, "bfloat16"))])
+    own, twin = parameters(RANK), parameters(0)
+    broadcast_parameters(own)
+    optimizers = ShardedOptimizer(cg.optim.Adam(own.parameters(), lr=0.1)), cg.optim.Adam(twin.parameters(), lr=0.1)
+    for k in range(3):
+        for params, optimizer in zip((own, twin), optimizers):
+            for p in params.parameters():
+                p.grad = cg.full(p.shape, 0.5 + k, dtype=p.dtype)
+            optimizer.step()
+        for p, q in zip(own.parameters(), twin.parameters(), strict=True):
+            assert p.dtype == q.dtype and p.tolist() == q.tolist()
+
+
 def check_frozen_and_later_parameters_of_a_shared_out_optimizer():
     net = network()
     optimizer = ShardedOptimizer(cg.optim.Adam(net[0].parameters()))

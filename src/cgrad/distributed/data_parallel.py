@@ -119,6 +119,8 @@ class DataParallel(Module):
         if not isinstance(module, Module):
             raise TypeError(f"DataParallel: expected a Module, got {type(module).__name__}")
         self._group = group("DataParallel")
+        if progress_thread and self._group.MPI.Query_thread() < self._group.MPI.THREAD_MULTIPLE:
+            raise RuntimeError("DataParallel: progress_thread needs an MPI that several threads may call (MPI_THREAD_MULTIPLE), which this one is not")
         self.module = module
         self._average, self._bucket_bytes = average, bucket_bytes
         _check_same(self._group, module, "DataParallel", average=average, bucket_bytes=bucket_bytes, broadcast_buffers=broadcast_buffers)
