@@ -2,7 +2,7 @@
 ======================================================================================
 
 The data are the 569 tumours of the Wisconsin diagnostic data set (30 measurements each) that come with scikit-learn.  The penalised
-negative log-likelihood is written once; `value_and_grad` gives SciPy's optimiser value and slope, cgrad's own L-BFGS finds the
+negative log-likelihood is written once; `cgrad.func.value_and_grad` gives SciPy's optimiser value and slope, cgrad's own L-BFGS finds the
 same minimum, and the Hessian at the minimum gives the standard errors of the coefficients.
 
 Run it: ``python examples/logistic_regression.py``

@@ -62,6 +62,19 @@ def test_a_public_name_says_what_it_is(name):
     assert text and text.strip(), f"{name} has no docstring"
 
 
+def has_example(value):
+    return ">>>" in (getattr(value, "__doc__", None) or "")
+
+
+def test_every_public_name_has_an_example():
+    """Its own; a method's may be that of its class; ``exp_`` is explained by ``exp``."""
+    names = {name.removeprefix("cg."): value for name, value in PUBLIC.items()}
+    functions = {name.rpartition(".")[2] for name, value in names.items() if has_example(value)}
+    without = [name for name, value in names.items() if not has_example(value) and not has_example(names.get(name.rpartition(".")[0]))
+               and name.rpartition(".")[2].removesuffix("_") not in functions]
+    assert not without
+
+
 @pytest.mark.parametrize("name", [n for n, v in PUBLIC.items() if ">>>" in (getattr(v, "__doc__", None) or "") and not n.startswith("cg.distributed.")])
 def test_the_example_runs(name):
     cg.manual_seed(0)

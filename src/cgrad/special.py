@@ -1,6 +1,6 @@
 """Special functions under the names of PyTorch's and SciPy's modules of this name.
 
-The functions themselves, with their formulas and gradients, are in `ops/special.py` and `ops/elementwise.py`.
+The functions themselves, with their formulas and gradients, are in ``ops/special.py`` and ``ops/elementwise.py``.
 """
 from cgrad.ops.arithmetic import logaddexp
 from cgrad.ops.elementwise import erf, erfc, exp2, expm1, log1p, round

@@ -200,7 +200,14 @@ def to_numpy_dtype(dtype):
 
 
 def promote_types(a, b):
-    """The dtype of the result when tensors of dtypes `a` and `b` meet."""
+    """The dtype of the result when tensors of dtypes `a` and `b` meet.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.promote_types(cg.float32, cg.int64), cg.promote_types(cg.uint8, cg.int8)
+    (cgrad.float32, cgrad.int16)
+    """
     return dtype_object(promote(dtype_id(a), dtype_id(b)))
 
 

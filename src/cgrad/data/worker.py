@@ -27,7 +27,14 @@ _here = threading.local()
 
 
 class WorkerInfo(NamedTuple):
-    """What a data set can know about the worker it is used in: see `get_worker_info`."""
+    """What a data set can know about the worker it is used in: see `get_worker_info`.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.data.WorkerInfo(id=0, num_workers=2, dataset=[1, 2], generator=cg.Generator(7)).seed
+    7
+    """
 
     id: int
     num_workers: int

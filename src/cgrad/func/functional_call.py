@@ -90,7 +90,7 @@ def _joined(dicts):
 
 
 def stack_module_state(modules: Sequence[Any]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-    """The parameters and buffers of several modules of one kind, each stacked along a new first axis: an ensemble for `vmap`.
+    """The parameters and buffers of several modules of one kind, each stacked along a new first axis: an ensemble for `cgrad.func.vmap`.
 
     Parameters
     ----------

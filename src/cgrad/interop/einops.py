@@ -46,7 +46,7 @@ class CgradBackend(einops._backends.AbstractBackend):
 
 
 class Rearrange(RearrangeMixin, cg.nn.Module):
-    """`einops.rearrange` as a layer.
+    """``einops.rearrange`` as a layer.
 
     Examples
     --------
@@ -61,7 +61,7 @@ class Rearrange(RearrangeMixin, cg.nn.Module):
 
 
 class Reduce(ReduceMixin, cg.nn.Module):
-    """`einops.reduce` as a layer.
+    """``einops.reduce`` as a layer.
 
     Examples
     --------

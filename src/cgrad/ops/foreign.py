@@ -35,8 +35,8 @@ def foreign_op(function, *, signature=None, partials=None, vjp=None, name=None):
     function
         Points to ``T f(T)``, with up to four numbers, or ``void f(const T *x, Py_ssize_t n, T *out)``, with up to three arrays of n elements
         in C order, called once; T is double or float. Given as a function of ctypes with argtypes and restype, a function pointer of
-        cffi, a capsule named by its signature (Cython's ``__pyx_capi__``, as of `scipy.special.cython_special`), a
-        `scipy.LowLevelCallable`, a cfunc of Numba, an address as an integer, or what ``loop_function`` of ``cgrad.pxd`` returns.
+        cffi, a capsule named by its signature (Cython's ``__pyx_capi__``, as of ``scipy.special.cython_special``), a
+        ``scipy.LowLevelCallable``, a cfunc of Numba, an address as an integer, or what ``loop_function`` of ``cgrad.pxd`` returns.
     signature : str, optional
         In C, such as ``"double (double, double)"``. Needed for an address, and where the pointer does not tell.
     partials : pointer or callable, or a sequence of them, optional

@@ -246,6 +246,12 @@ def seed():
     -------
     int
         The new seed.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.seed() == cg.initial_seed()
+    True
     """
     return default_generator().seed()
 
@@ -257,6 +263,13 @@ def initial_seed():
     Returns
     -------
     int
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> _ = cg.manual_seed(3)
+    >>> cg.initial_seed()
+    3
     """
     return default_generator().initial_seed()
 
@@ -295,6 +308,15 @@ def set_rng_state(state):
     ------
     TypeError, ValueError
         Not such a state.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> _ = cg.manual_seed(3)
+    >>> state, a = cg.get_rng_state(), cg.rand(())
+    >>> cg.set_rng_state(state)
+    >>> (cg.rand(()) == a).item()
+    True
     """
     default_generator().set_state(state)
 

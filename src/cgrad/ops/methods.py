@@ -186,12 +186,26 @@ def storage_offset(x):
 
 
 def is_complex(x):
-    """Whether the elements are complex numbers: never, for now."""
+    """Whether the elements are complex numbers: never, for now.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.is_complex(cg.ones(2))
+    False
+    """
     return False
 
 
 def is_signed(x):
-    """Whether the dtype has negative numbers."""
+    """Whether the dtype has negative numbers.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.ones(2).is_signed(), cg.tensor([True]).is_signed()
+    (True, False)
+    """
     return x.dtype.kind in ("integer", "floating")
 
 
@@ -202,6 +216,12 @@ def is_nonzero(x):
     ------
     ValueError
         For more than one element, or none.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.is_nonzero(cg.tensor([0.5]))
+    True
     """
     if x.size != 1:
         raise ValueError(f"is_nonzero: needs one element, got shape {x.shape}")

@@ -19,7 +19,7 @@ class Op:
 
     Subclasses implement `forward` and `backward`; state goes on `self`, no ``super().__init__()`` is needed. They may implement
     ``jvp(*tangents)``, the tangent of the result (None for inputs that do not vary), and ``batch(axes, *args)``, the result for all
-    examples of a `vmap`: arguments with the entry 0 in `axes` hold them along their first axis, as the result does; None: shared.
+    examples of a `cgrad.func.vmap`: arguments with the entry 0 in `axes` hold them along their first axis, as the result does; None: shared.
 
     Attributes
     ----------

@@ -126,7 +126,7 @@ def igamma(x, y):
 
     Notes
     -----
-    `cgrad.special.gammainc` is another name.  Gradient in `y`: ``g * y**(x - 1) * exp(-y) / gamma(x)``.
+    ``cgrad.special.gammainc`` is another name.  Gradient in `y`: ``g * y**(x - 1) * exp(-y) / gamma(x)``.
 
     Examples
     --------
@@ -160,7 +160,7 @@ def igammac(x, y):
 
     Notes
     -----
-    `cgrad.special.gammaincc` is another name.  Gradient in `y`: minus that of `igamma`.
+    ``cgrad.special.gammaincc`` is another name.  Gradient in `y`: minus that of `igamma`.
 
     Examples
     --------

@@ -42,12 +42,30 @@ def get_swa_avg_fn() -> Callable[..., Any]:
 
 
 def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable[..., Any]:
-    """`get_ema_avg_fn` for lists of tensors, in place."""
+    """`get_ema_avg_fn` for lists of tensors, in place.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> averages = [cg.tensor(1.0)]
+    >>> cg.optim.swa_utils.get_ema_multi_avg_fn(0.75)(averages, [cg.tensor(2.0)], 5)
+    >>> averages
+    [tensor(1.2500)]
+    """
     return _in_place(get_ema_avg_fn(decay))
 
 
 def get_swa_multi_avg_fn() -> Callable[..., Any]:
-    """`get_swa_avg_fn` for lists of tensors, in place."""
+    """`get_swa_avg_fn` for lists of tensors, in place.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> averages = [cg.tensor(1.0)]
+    >>> cg.optim.swa_utils.get_swa_multi_avg_fn()(averages, [cg.tensor(2.0)], 3)
+    >>> averages
+    [tensor(1.2500)]
+    """
     return _in_place(get_swa_avg_fn())
 
 

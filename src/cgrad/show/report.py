@@ -59,9 +59,9 @@ def report(*results: Tensor | Callable[..., Any], args: tuple[Any, ...] = (), by
     Notes
     -----
     Memory that leaves, results or arguments hold anyway counts nothing; memory that several operations keep counts once, for the first of
-    them. A checkpoint around a module (`cg.checkpoint`) saves what nothing outside it keeps, less the tensors that the module is called
+    them. A checkpoint around a module (`cgrad.checkpoint`) saves what nothing outside it keeps, less the tensors that the module is called
     with where nothing else keeps them; that may be less than nothing. Lines are also known of what was recorded under
-    `cg.autograd.detect_anomaly`.
+    `cgrad.autograd.detect_anomaly`.
 
     Examples
     --------

@@ -29,7 +29,7 @@ def check_op(op, inputs, *, second_order=True, forward_mode=True, batched=True, 
 
     Tries, in this order: the gradient and, if wanted, forward mode and second derivatives against differences; that inputs are left as
     they are; that inputs of any layout give the same values; that one instance called twice keeps the two calls apart; that float32 in
-    gives float32 out, forward and backward; that `vmap` agrees with a loop; that calls leave no memory behind.
+    gives float32 out, forward and backward; that `cgrad.func.vmap` agrees with a loop; that calls leave no memory behind.
 
     Parameters
     ----------

@@ -21,7 +21,18 @@ _BATCH = 3
 
 
 class GradcheckError(RuntimeError):
-    """A derivative differs from the difference of function values."""
+    """A derivative differs from the difference of function values.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> f = cg.op(lambda x: x * x, vjp=lambda g, out, x: g * x)           # should be 2 * g * x
+    >>> try:
+    ...     cg.autograd.gradcheck(f, cg.tensor([1.0], dtype=cg.float64, requires_grad=True))
+    ... except cg.autograd.GradcheckError:
+    ...     print("wrong")
+    wrong
+    """
 
 
 def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=True, nondet_tol=0.0, check_undefined_grad=True,

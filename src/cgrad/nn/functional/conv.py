@@ -50,7 +50,7 @@ def conv1d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
 
 
 def conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
-    """Convolution along two axes; `conv1d` for images.
+    """Convolution along two axes; `cgrad.nn.functional.conv1d` for images.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
 
 
 def conv3d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
-    """Convolution along three axes; `conv1d` for volumes.
+    """Convolution along three axes; `cgrad.nn.functional.conv1d` for volumes.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ def conv_transpose1d(input, weight, bias=None, stride=1, padding=0, output_paddi
 
     Notes
     -----
-    The gradient of `conv1d` in its input, as an operation; its own is that convolution.
+    The gradient of `cgrad.nn.functional.conv1d` in its input, as an operation; its own is that convolution.
 
     Examples
     --------
@@ -161,7 +161,7 @@ def conv_transpose1d(input, weight, bias=None, stride=1, padding=0, output_paddi
 
 
 def conv_transpose2d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
-    """Transposed convolution along two axes; `conv_transpose1d` for images.
+    """Transposed convolution along two axes; `cgrad.nn.functional.conv_transpose1d` for images.
 
     Parameters
     ----------
@@ -193,7 +193,7 @@ def conv_transpose2d(input, weight, bias=None, stride=1, padding=0, output_paddi
 
 
 def conv_transpose3d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
-    """Transposed convolution along three axes; `conv_transpose1d` for volumes.
+    """Transposed convolution along three axes; `cgrad.nn.functional.conv_transpose1d` for volumes.
 
     Parameters
     ----------

@@ -2,7 +2,7 @@
 
 ``register_parametrization(layer, "weight", f)`` moves the parameter to ``layer.parametrizations.weight.original``, and ``layer.weight``
 becomes a property that gives ``f(original)``. The property needs a class of its own for each such module, which `_inject` makes.
-The usual maps are in `parametrizations.py`.
+The usual maps are in `cgrad.nn.utils.parametrizations`.
 """
 from __future__ import annotations
 
@@ -51,6 +51,14 @@ class ParametrizationList(ModuleList):
         What is trained; ``original0``, ``original1``, ... where `right_inverse` of the last map gives several tensors.
     is_tensor : bool
         Whether there is one original.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> layer = cg.nn.utils.parametrize.register_parametrization(cg.nn.Linear(2, 2), "weight", cg.nn.Tanh())
+    >>> maps = layer.parametrizations.weight
+    >>> maps.is_tensor, bool((layer.weight == maps.original.tanh()).all())
+    (True, True)
     """
 
     def __init__(self, modules, original, unsafe=False):

@@ -57,7 +57,7 @@ class PackedSequence(_Packed):
         return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
 
     def to(self, *args, **kwargs):
-        """The same with `data` converted as `Tensor.to` does it."""
+        """The same with `data` converted as `cgrad.Tensor.to` does it."""
         return self._replace(data=self.data.to(*args, **kwargs))
 
     def float(self):

@@ -542,7 +542,7 @@ def tensorsolve(x, y, axes=None):
 
     Notes
     -----
-    Gradient: that of `solve`.
+    Gradient: that of `cgrad.linalg.solve`.
 
     Examples
     --------
