@@ -14,7 +14,9 @@ import cgrad  # noqa: E402
 project, author, copyright = "cgrad", "cgrad contributors", "cgrad contributors"
 release = version = cgrad.__version__
 
-extensions = ["sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc", "myst_parser", "sphinx_gallery.gen_gallery", "picture"]
+extensions = ["sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc", "myst_parser",
+              "sphinx_copybutton", "sphinx_gallery.gen_gallery", "picture"]
+copybutton_prompt_text, copybutton_prompt_is_regexp = r">>> |\.\.\. ", True
 exclude_patterns = ["_build"]
 source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
 myst_enable_extensions = ["colon_fence"]
@@ -44,6 +46,10 @@ html_theme_options = {"show_toc_level": 2, "navigation_with_keys": False, "navba
                       "navbar_end": ["theme-switcher"], "secondary_sidebar_items": ["page-toc"], "footer_start": ["copyright"],
                       "footer_end": [], "pygments_light_style": "a11y-high-contrast-light", "pygments_dark_style": "a11y-high-contrast-dark"}
 html_sidebars = {"index": [], "changelog": []}
+
+if (HERE.parent / ".asv/site/asv/index.html").exists():         # pages of `asv publish`, linked from the page on performance
+    html_extra_path = ["../.asv/site"]
+    tags.add("asv")  # noqa: F821  Sphinx's
 
 reference.write(HERE / "reference")
 
