@@ -1,4 +1,4 @@
-"""What `cimport cgrad` gives to Cython code: tensors as C sees them.  docs/own-operations.md shows how to use it.
+"""What `cimport cgrad` gives to Cython code: tensors as C sees them.  docs/howto/cython.md shows how to use it.
 
 These declarations are all of it; the other .pxd files in the sources may change with any version.
 """

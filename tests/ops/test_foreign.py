@@ -371,7 +371,8 @@ NAMES = {"float32": FLOAT32, "float64": FLOAT64, "bfloat16": BFLOAT16}
 '''
 
 
-GUIDE = (Path(__file__).resolve().parents[2] / "docs" / "own-operations.md").read_text()
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+GUIDE = (DOCS / "own-operations.md").read_text() + (DOCS / "howto" / "cython.md").read_text()
 SECTIONS = {title: body for title, body in re.findall(r"^## (.*)\n((?:(?!^## ).*\n)*)", GUIDE, re.MULTILINE) if ">>>" in body}
 
 
