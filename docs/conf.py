@@ -22,11 +22,11 @@ source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
 
-# Docstrings: `name` is a link where cgrad has such a name, else a parameter; what is spelled with a dot has to be there.
+# Docstrings: `name` is a link where cgrad has such a name, else a parameter or a file; what is spelled with a dot has to be there.
 # Tables of members are written by reference.py.
 default_role = "py:obj"
 nitpicky = True
-nitpick_ignore_regex = [("py:obj", r"\w+"), ("py:class", r"cgrad\.core\.dtype\.DType")]       # the latter is cgrad.dtype by its own name
+nitpick_ignore_regex = [("py:obj", r"\w+(\.py)?"), ("py:class", r"cgrad\.core\.dtype\.DType")]       # the latter is cgrad.dtype by its own name
 autosummary_generate = False
 autodoc_member_order = "alphabetical"
 autodoc_typehints = "none"

@@ -227,7 +227,7 @@ class DistributedSampler(Sampler[int]):
     drop_last : bool, default False
         Leave samples out at the end, so that all shares are equally long.
     pad : bool, default True
-        Else repeat samples from the start to make them so.  With False some shares are longer by one (`DataParallel.join`).
+        Else repeat samples from the start to make them so.  With False some shares are longer by one (`cgrad.distributed.DataParallel.join`).
 
     Raises
     ------

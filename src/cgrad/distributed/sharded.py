@@ -127,7 +127,7 @@ class ShardedOptimizer(Optimizer):
         Raises
         ------
         ValueError
-            As `Optimizer.load_state_dict`; nothing is changed then.
+            As `cgrad.optim.Optimizer.load_state_dict`; nothing is changed then.
         """
         self.inner.load_state_dict(state_dict)
         self._drop()
