@@ -220,5 +220,13 @@ def remove_weight_norm(module, name="weight"):
 
 
 def remove_spectral_norm(module, name="weight"):
-    """Make a weight under `spectral_norm` an ordinary parameter with its present value again; returns the module."""
+    """Make a weight under `spectral_norm` an ordinary parameter with its present value again; returns the module.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> layer = cg.nn.utils.spectral_norm(cg.nn.Linear(2, 2))
+    >>> cg.nn.utils.remove_spectral_norm(layer)
+    Linear(in_features=2, out_features=2, bias=True)
+    """
     return remove_weight_norm(module, name)
