@@ -4,13 +4,14 @@ from .common import require, tensors
 
 class Gradients:
     """What the transformation adds to forward and backward, which "by hand" are those alone."""
-    params = [["number", "ten elements", "network", "parameters of a network"], ["grad", "by hand"]]
+    params = [["number", "two numbers", "ten elements", "network", "parameters of a network"], ["grad", "by hand"]]
     param_names = ["of", "way"]
 
     def setup(self, of, way):
         grad, sin, tanh = require("func.grad"), require("sin"), require("tanh")
         w1, w2, x, batch = tensors(1, (16, 10))[0], tensors(1, (1, 16))[0], tensors(1, (10,))[0], tensors(1, (32, 10))[0]
-        f, x = {"number": (lambda x: sin(x) * x + x * 2.0, x[0].clone()), "ten elements": (lambda x: (sin(x) * x).sum(), x),
+        f, x = {"number": (lambda x: sin(x) * x + x * 2.0, x[0].clone()), "two numbers": (lambda x, y: sin(x) * y, (x[0].clone(), x[1].clone())),
+                "ten elements": (lambda x: (sin(x) * x).sum(), x),
                 "network": (lambda x: (w2 @ tanh(w1 @ x)).sum(), x),
                 "parameters of a network": (lambda p: ((tanh(batch @ p["w1"].T) @ p["w2"].T) ** 2).mean(), {"w1": w1, "w2": w2})}[of]
 
@@ -19,7 +20,15 @@ class Gradients:
             f(leaves).backward()
             return [v.grad for v in leaves.values()] if isinstance(leaves, dict) else leaves.grad
 
-        self.call = by_hand if way == "by hand" else lambda: grad(f)(x)
+        def two_by_hand():
+            first, second = x[0].detach().requires_grad_(), x[1].detach().requires_grad_()
+            f(first, second).backward()
+            return first.grad, second.grad
+
+        if of == "two numbers":
+            self.call = two_by_hand if way == "by hand" else lambda: grad(f, (0, 1))(*x)
+        else:
+            self.call = by_hand if way == "by hand" else lambda: grad(f)(x)
 
     def time_gradient(self, of, way):
         self.call()

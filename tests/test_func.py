@@ -1,7 +1,10 @@
 """Derivatives as functions of functions: values, nesting, trees, what is tracked outside."""
 import collections
+import gc
+import inspect
 import math
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -647,3 +650,34 @@ def test_an_ensemble_is_a_map_over_stacked_modules():
                       ([cg.nn.Linear(2, 1), cg.nn.Linear(3, 1)], r"'weight' of module 1 has shape \(1, 3\)")]:
         with pytest.raises(ValueError, match=text):
             func.stack_module_state(bad)
+
+
+def test_what_grad_returns_is_a_function_like_any_other():
+    def f(x, y, *, scale=1.0):
+        """A product."""
+        return x * y * scale
+
+    g, v = cg.func.grad(f), cg.func.value_and_grad(f, (0, 1))
+    assert callable(g) and g.__name__ == "grad(f)" and v.__name__ == "value_and_grad(f)" and g.__doc__ == "A product." and g.__wrapped__ is f
+    assert str(inspect.signature(g)) == "(x, y, *, scale=1.0)" and repr(g) == "<function grad(f)>"
+    x, y = cg.tensor(2.0), cg.tensor(3.0)
+    assert g(x, y) == 3 and g(x, y, scale=2.0) == 6 and g(x, scale=cg.tensor(2.0), y=y) == 6
+    assert v(x, y) == (6, (3, 2)) and v(x, y, scale=2.0) == (12, (6, 4))
+    many = cg.func.grad(lambda *xs: sum(xs[1:], xs[0] * 5), (0, 19))
+    assert many(*[x] * 1 + [cg.tensor(float(k)) for k in range(19)]) == (5, 1)
+    with pytest.raises(TypeError, match="nothing"):
+        g(x, y, nothing=1)
+
+    class Model:
+        def loss(self, x):
+            return x * x * self.k
+        slope = cg.func.grad(loss, 1)
+        k = 4.0
+
+    assert Model().slope(x) == 16 and Model.slope(Model(), x) == 16
+    slopes, reference = cg.func.grad(f), weakref.ref(f)
+    f.of = slopes                   # a cycle through the function
+    del f, g, v, slopes
+    gc.collect()
+    assert reference() is None
+    assert not x.requires_grad and x.grad is None and cg.is_grad_enabled()

@@ -1,5 +1,17 @@
 """A public function that takes calls as they come, as a vector of arguments."""
-from cpython.object cimport PyObject
+from cpython.object cimport PyObject, PyTypeObject
+
+# Calls of the instances of a type go to the function at this offset in them.
+cdef extern from *:
+    """
+    static inline void cgrad_call_by_vector(PyTypeObject *type, Py_ssize_t offset) {
+        type->tp_vectorcall_offset = offset;
+        type->tp_call = PyVectorcall_Call;
+        type->tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR;
+        PyType_Modified(type);
+    }
+    """
+    void call_by_vector "cgrad_call_by_vector" (PyTypeObject* type, Py_ssize_t offset) noexcept
 
 ctypedef object (*vectorcall_t)(object self, PyObject** args, size_t nargsf, PyObject* names)
 

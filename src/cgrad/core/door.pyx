@@ -18,17 +18,6 @@ cdef extern from "Python.h":
 
 cdef extern from *:
     """
-    static void cgrad_call_by_vector(PyTypeObject *type, Py_ssize_t offset) {
-        type->tp_vectorcall_offset = offset;
-        type->tp_call = PyVectorcall_Call;
-        type->tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR;
-        PyType_Modified(type);
-    }
-    """
-    void call_by_vector "cgrad_call_by_vector" (PyTypeObject* type, Py_ssize_t offset) noexcept
-
-cdef extern from *:
-    """
     static void **cgrad_vector_place(PyObject *function) {
         PyTypeObject *type = Py_TYPE(function);
         return PyType_HasFeature(type, Py_TPFLAGS_HAVE_VECTORCALL) ? (void **)((char *)function + type->tp_vectorcall_offset) : NULL;

@@ -7,11 +7,14 @@ from the kind of the operation; where none fits, the vjp is transposed by differ
 A level may also be that of a vmap (batching.pyx).  Either way the graph knows only the tensors below all levels; `gradients` goes
 through them.  Needs the GIL.  Next: batching.pyx; ops/define.py, where kinds are given.
 """
-from cpython.object cimport PyObject
+cimport cython
+from cpython.object cimport PyObject, PyTypeObject
+from cpython.tuple cimport PyTuple_GET_SIZE
 from libc.limits cimport INT_MAX
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 from cgrad.core.batching cimport any_map, batched_call, is_batch, level_of, wrap as wrap_batch
+from cgrad.core.door cimport call_by_vector, vectorcall_t
 from cgrad.core.dtype cimport KIND, KIND_FLOAT, dtype_object
 from cgrad.core.primitive cimport (
     BILINEAR, ELEMENTWISE, LINEAR, NONDIFF, Primitive, Rule, call_rule, tuple_items,
@@ -24,6 +27,11 @@ from cgrad.core.tensor cimport (
 
 from cgrad.core import apply, batching, graph, primitive
 from cgrad.core.engine import run_backward
+
+cdef extern from "Python.h":
+    Py_ssize_t PyVectorcall_NARGS(size_t nargsf)
+    object PyMethod_New(object function, object self)
+    object PyObject_Vectorcall(object function, PyObject** args, size_t nargsf, PyObject* names)
 
 cdef object functions = None
 
@@ -439,6 +447,7 @@ def fresh_input(Tensor x):
 cdef enum:
     NEAR = 512                 # how far back in the order of recording the walk looks, in bytes of 8 nodes
     DEPTH = 256                # nodes that may wait in it
+    MANY = 16                  # arguments of a call that takes the short way
 
 
 cdef bint is_source(Tensor x, list leaves) noexcept:
@@ -537,36 +546,109 @@ cdef object with_values(object tree, values):
     return None if tree is None else next(values)
 
 
-def gradient_of_call(name, function, tuple args, dict kwargs, argnums, finish):
-    """(value, gradient) of a call by plain tensors in plain trees; None, and nothing done, where the arguments are other things.
+@cython.final
+cdef class GradientCall:
+    """The function that `func.grad` or `func.value_and_grad` makes of another, `name` being that of the transformation.
 
-    If the result is no plain number, ``finish(name, recording, leaves, result)`` gives the value and the flat gradients.
+    Plain tensors, in plain trees, take a short way; ``general(name, function, argnums, has_aux, args, kwargs)`` takes all other calls, and
+    ``finish(name, recording, leaves, result)`` a result that is no plain number; both give the value and the gradient, `finish` a flat one.
     """
-    cdef list changed, leaves = []
-    cdef bint recording, single = type(argnums) is int
-    if any_map() or not single and type(argnums) is not tuple:
-        return None
-    changed = list(args)
-    for n in (argnums,) if single else argnums:
-        if type(n) is not int or not 0 <= n < len(args) or changed[n] is not args[n]:
-            return None
-        changed[n] = with_leaves(args[n], leaves, 0)
-        if changed[n] is NotImplemented:
-            return None
+    cdef vectorcall_t vectorcall
+    cdef readonly object __wrapped__, argnums
+    cdef str name
+    cdef tuple numbers            # argnums, if the short way may be taken
+    cdef bint has_aux, with_value
+    cdef dict __dict__
+
+    def __call__(self, *args, **kwargs):
+        return self.general(args, kwargs)        # what `callable` looks for; calls take the vector way, set below
+
+    def __get__(self, instance, owner):
+        return self if instance is None else PyMethod_New(self, instance)
+
+    @property
+    def __name__(self):
+        return f"{self.name}({getattr(self.__wrapped__, '__name__', 'function')})"
+
+    @property
+    def __qualname__(self):
+        return self.__name__
+
+    @property
+    def __doc__(self):
+        return self.__wrapped__.__doc__
+
+    def __repr__(self):
+        return f"<function {self.__name__}>"
+
+    cdef object general(self, tuple args, dict kwargs):
+        value, gradient = general_gradient(self.name, self.__wrapped__, self.argnums, self.has_aux, args, kwargs)
+        return (value, gradient) if self.with_value else (gradient, value[1]) if self.has_aux else gradient
+
+
+cdef object general_gradient = None
+cdef object finish_gradient = None
+
+
+def set_gradient_functions(general, finish):
+    """Tell what takes the calls that the short way below does not, and the results."""
+    global general_gradient, finish_gradient
+    general_gradient = general
+    finish_gradient = finish
+
+
+def gradient_call(str name, function, argnums, bint has_aux, bint with_value):
+    """The function that gives the gradient of another, with its value if wanted."""
+    cdef GradientCall call = GradientCall.__new__(GradientCall)
+    call.vectorcall = gradient_by_vector
+    call.name = name
+    call.__wrapped__ = function
+    call.argnums = argnums
+    call.numbers = (argnums,) if type(argnums) is int else argnums if type(argnums) is tuple and not has_aux else None
+    call.has_aux = has_aux
+    call.with_value = with_value
+    return call
+
+
+cdef object gradient_by_vector(object self, PyObject** args, size_t nargsf, PyObject* names):
+    cdef GradientCall call = <GradientCall>self
+    cdef Py_ssize_t k, n = PyVectorcall_NARGS(nargsf), total = n + (0 if names == NULL else PyTuple_GET_SIZE(<object>names))
+    cdef PyObject* changed[MANY]
+    cdef list leaves = [], held = []
+    cdef bint recording, trees = False, short = call.numbers is not None and not call.has_aux and total <= MANY and not any_map()
+    if short:
+        memcpy(changed, args, total * sizeof(PyObject*))
+        for number in call.numbers:
+            k = number if type(number) is int and 0 <= number < n else -1
+            part = NotImplemented if k < 0 or changed[k] != args[k] else with_leaves(<object>args[k], leaves, 0)
+            if part is NotImplemented:
+                short = False
+                break
+            trees |= type(part) is not Tensor
+            held.append(part)
+            changed[k] = <PyObject*>part
+    if not short:
+        options = {} if names == NULL else {name: <object>args[n + k] for k, name in enumerate(<tuple>names)}
+        return call.general(tuple([<object>args[k] for k in range(n)]), options)
     recording = set_grad_mode(True)
     try:
-        result = function(*changed, **kwargs) if kwargs else function(*changed)
+        result = PyObject_Vectorcall(call.__wrapped__, changed, n, names)
         found = leaf_gradients(result, leaves)
         if found is None:
-            result, found = finish(name, recording, leaves, result)
-        else:
+            result, found = finish_gradient(call.name, recording, leaves, result)
+        elif call.with_value:
             result = alias_tensor(<Tensor>result)
     finally:
         set_grad_mode(recording)
-    if single and type(args[argnums]) is Tensor:
-        return result, found[0]
-    values = iter(found)
-    return result, (with_values(args[argnums], values) if single else tuple([with_values(args[n], values) for n in argnums]))
+    if trees:
+        values = iter(found)
+        found = [with_values(part, values) for part in held]
+    gradient = found[0] if type(call.argnums) is int else tuple(found)
+    return (result, gradient) if call.with_value else gradient
+
+
+cdef GradientCall first_call = gradient_call("grad", len, 0, False, False)
+call_by_vector(<PyTypeObject*>GradientCall, <char*>&first_call.vectorcall - <char*><PyObject*>first_call)
 
 
 cdef object expanded(Tensor x, list batches):

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec
 
-from cgrad.core.forward_mode import fresh_input, gradient_of_call, gradients, is_dual, leaf_gradients
+from cgrad.core.forward_mode import fresh_input, gradient_call, gradients, is_dual, leaf_gradients, set_gradient_functions
 from cgrad.core.tape import swap_grad_enabled
 from cgrad.core.tensor import Tensor
 from cgrad.func.arguments import Picked, checked, released, seen_from_outside, split_aux
@@ -41,10 +41,7 @@ def value_and_grad(func: Callable[_P, Any], argnums: int | Sequence[int] = 0, ha
     (tensor(10.), {'w': tensor(6.), 'b': tensor(8.)})
     """
     checked("value_and_grad", func)
-
-    def value_and_gradient(*args, **kwargs):
-        return differentiated("value_and_grad", func, argnums, has_aux, args, kwargs)
-    return _named(value_and_gradient, "value_and_grad", func)
+    return gradient_call("value_and_grad", func, argnums, has_aux, True)
 
 
 def grad(func: Callable[_P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Callable[_P, Any]:
@@ -78,27 +75,11 @@ def grad(func: Callable[_P, Any], argnums: int | Sequence[int] = 0, has_aux: boo
     tensor(12.)
     """
     checked("grad", func)
-
-    def gradient(*args, **kwargs):
-        value, found = differentiated("grad", func, argnums, has_aux, args, kwargs)
-        return (found, value[1]) if has_aux else found
-    return _named(gradient, "grad", func)
-
-
-def _named(wrapper, prefix, func):
-    """The wrapper with a name, a docstring and a signature that tell of its function; functools.wraps would take a microsecond."""
-    wrapper.__name__ = wrapper.__qualname__ = f"{prefix}({getattr(func, '__name__', 'function')})"
-    wrapper.__doc__ = func.__doc__
-    wrapper.__wrapped__ = func
-    return wrapper
+    return gradient_call("grad", func, argnums, has_aux, False)
 
 
 def differentiated(name, func, argnums, has_aux, args, kwargs):
     """(value, gradient), and with `has_aux` ((value, aux), gradient), of a call."""
-    if not has_aux:
-        found = gradient_of_call(name, func, args, kwargs, argnums, _plain)
-        if found is not None:
-            return found
     picked = Picked(name, func, args, kwargs, argnums)
     recording = swap_grad_enabled(True)
     try:
@@ -110,7 +91,7 @@ def differentiated(name, func, argnums, has_aux, args, kwargs):
     return (value, released(aux, keep)) if has_aux else value, picked.as_arguments(found)
 
 
-def _plain(name, recording, leaves, value):
+def _of_leaves(name, recording, leaves, value):
     value, found, _ = _gradients(name, recording, (), leaves, value)
     return value, found
 
@@ -130,3 +111,6 @@ def _gradients(name, recording, tensors, inputs, value):
         keep = seen_from_outside(recording, tensors, inputs, [value])
         found = gradients((value,), (None,), inputs, keep, keep) if value.requires_grad or is_dual(value) else [None] * len(inputs)
     return released(value, keep), [zeros_like(x) if g is None else g for g, x in zip(found, inputs)], keep
+
+
+set_gradient_functions(differentiated, _of_leaves)
