@@ -185,6 +185,71 @@ def test_what_cannot_be_called_is_refused():
         cg.checkpoint_budget([cg.exp, 3], 100)
 
 
+def test_budgets_inside_a_general_function():
+    """Blocks with several arguments and results, by position and name, under one another and beside what has no budget."""
+    x, mask = cg.randn(64, 32, requires_grad=True), (cg.rand(64, 32) > 0.3)
+    inner = nn.Sequential(nn.Linear(32, 32), nn.Tanh(), nn.Sequential(nn.Linear(32, 32), nn.Tanh(), nn.Linear(32, 32), nn.Tanh()))
+
+    def block(x, mask, *, scale=1.0, parts=None):
+        y = cg.where(mask, inner(x), x) * scale
+        return {"y": y, "both": (y.sin(), parts["z"] * y if parts else None)}
+
+    def rest(results):
+        return results["y"] + results["both"][0] * 2, results["both"][1]
+
+    def model(block, x):
+        y, _ = block(x, mask)
+        y, z = block(y, mask=mask, scale=0.5, parts={"z": x.exp()})
+        return (y * z).sum() + x.sum()
+
+    plain = lambda *args, **kwargs: rest(block(*args, **kwargs))
+    whole = kept_by(lambda x: model(plain, x), x)[0]
+    small = cg.checkpoint_budget([block, rest], 140_000)
+    want = cg.autograd.grad(model(plain, x), (x, *inner.parameters()))
+    for make in (lambda: small, lambda: cg.checkpoint_budget([small, lambda pair: pair], 140_000), lambda: lambda *a, **k: cg.checkpoint(small, *a, **k)):
+        budgeted = make()
+        model(budgeted, x)
+        for got, expected in zip(cg.autograd.grad(model(budgeted, x), (x, *inner.parameters())), want, strict=True):
+            np.testing.assert_allclose(got.numpy(), expected.numpy(), rtol=1e-5, atol=1e-6)
+    assert any(again for *_, again in small.plan) == (kept_by(lambda x: model(small, x), x)[0] < whole)
+    assert len(small.plans) == 2
+    small(x, mask, scale=0.25)
+    assert len(small.plans) == 3                                   # another value may mean another way
+    with pytest.raises(TypeError, match="nothing"):
+        small(x, mask, nothing=1)
+
+
+def test_a_budget_that_measures_inside_a_checkpoint():
+    """What is measured is recorded once, and not expected when the call is repeated."""
+    x = leaf([0.3, -0.7])
+    for nbytes in (10**6, 64):
+        for f in (lambda x: cg.checkpoint(cg.checkpoint_budget([cg.sin, cg.exp, cg.tanh, cg.sin], nbytes), x),
+                  lambda x: cg.checkpoint_budget([cg.checkpoint_budget([cg.sin, cg.exp], nbytes), cg.tanh, cg.sin], nbytes)(x)):
+            np.testing.assert_allclose(cg.autograd.grad(f(x).sum(), x)[0].numpy(), cg.autograd.grad(x.sin().exp().tanh().sin().sum(), x)[0].numpy())
+
+
+def test_a_budget_looks_into_chains_and_leaves_other_modules_whole():
+    class Residual(nn.Sequential):
+        def forward(self, x):
+            return x + super().forward(x)
+
+    layer = lambda: nn.Sequential(nn.Linear(32, 32), nn.Tanh())
+    net, x = nn.Sequential(layer(), nn.Sequential(layer(), layer()), Residual(nn.Linear(32, 32), nn.Tanh())), cg.randn(64, 32)
+    f = cg.checkpoint_budget(net, int(0.8 * kept_by(net, x)[0]))
+    assert len(f.functions) == 7
+    f(x)
+    assert kept_by(f, x)[0] <= 0.8 * kept_by(net, x)[0]
+    for got, expected in zip(gradients(net, f, x), gradients(net, net, x)):
+        np.testing.assert_array_equal(got, expected)
+    block, seen = net[2], []
+    for run in (cg.checkpoint_budget(block, 10**6), lambda x: cg.checkpoint_sequential(block, 1, x), cg.checkpoint_budget(nn.ModuleList([block]), 10**6)):
+        assert cg.array_equal(run(x), block(x))
+    net[1].register_forward_hook(lambda module, args, out: seen.append(1))
+    assert len(cg.checkpoint_budget(net, 10**6).functions) == 4     # a hook is to be called
+    cg.checkpoint_budget(net, 10**6)(x)
+    assert seen
+
+
 def cheapest_of_all(pieces, limit):
     """Every plan tried, with sets of blocks: the least seconds within the limit, or None."""
     n, best = len(pieces), None

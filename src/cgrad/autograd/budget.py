@@ -7,13 +7,12 @@ Next: checkpoint.py, which runs a stretch.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
-from cgrad.autograd.checkpoint import chain, checkpoint
+from cgrad.autograd.checkpoint import aside, chain, checkpoint, is_chain, members
 from cgrad.core.forward_mode import fresh, highest_level
 from cgrad.core.graph import share_memory
 from cgrad.core.record import connected
@@ -33,12 +32,15 @@ def checkpoint_budget(functions, nbytes):
     """Compose functions so that what the tape keeps of them never exceeds a number of bytes, at the least price in time.
 
     Stretches of the chain become checkpoints, whose intermediate results are forgotten and computed again in backward. Which ones is
-    decided at the first call for each shape, dtype and mode of training, which runs every function once more to measure it.
+    decided at the first call for each shape, dtype, mode of training and value of other arguments, which runs every function once more to
+    measure it. A function is not looked into: one that is no chain is kept or computed again as a whole, so give the blocks of a large one,
+    in a list or each with a budget of its own.
 
     Parameters
     ----------
     functions : nn.Sequential, sequence of callables, or callable
-        Called one after the other, each with the result of the one before. They must compute the same when called again.
+        Called one after the other, each with the result of the one before, and so are the members of an `nn.Sequential` among them. They
+        must compute the same when called again.
     nbytes : int
         The bound on what the tape holds for backward at any time, recomputed stretches included. The input, parameters and gradients do
         not count.
@@ -46,8 +48,8 @@ def checkpoint_budget(functions, nbytes):
     Returns
     -------
     callable
-        Takes the input of the first function and returns the result of the last. Its attribute ``plan`` lists, after a call, the stretches
-        as (start, stop, recomputed).
+        Takes the arguments of the first function, by position or name, and returns the result of the last. Its attribute ``plan`` lists,
+        after a call, the stretches as (start, stop, recomputed).
 
     Raises
     ------
@@ -79,7 +81,7 @@ class _Budgeted:
     """Functions composed within a budget, and the plans made so far."""
 
     def __init__(self, functions, nbytes):
-        self.functions = list(functions) if isinstance(functions, Iterable) else [functions]
+        self.functions = [f for member in members(functions) for f in _unfolded(member)]
         for i, f in enumerate(self.functions):
             if not callable(f):
                 raise TypeError(f"checkpoint_budget: function {i} is not callable, but of type {type(f).__name__}")
@@ -87,13 +89,22 @@ class _Budgeted:
             raise ValueError(f"checkpoint_budget: the budget is a number of bytes, got {nbytes!r}")
         self.nbytes, self.plans, self.plan = nbytes, {}, ()
 
-    def __call__(self, x):
-        tensors = _tensors(x)
+    def __call__(self, *args, **kwargs):
+        if not self.functions:
+            return chain(())(*args, **kwargs)
+        leaves, shape = flatten([list(args), kwargs])
+        tensors = [x for x in leaves if isinstance(x, Tensor)]
+        first, *rest = self.functions
         if not is_grad_enabled() or highest_level(tensors):
-            return chain(self.functions)(x)
-        key = tuple((t.shape, t.dtype, t.requires_grad) for t in tensors), tuple(getattr(f, "training", None) for f in self.functions)
+            return chain(rest)(first(*args, **kwargs))
+        if len(args) == 1 and not kwargs:
+            functions, x = self.functions, args[0]
+        else:
+            functions, x = [lambda x: first(*x[0], **x[1]), *rest], [list(args), kwargs]
+        key = repr(shape), tuple([_facts(x) for x in leaves]), tuple([getattr(f, "training", None) for f in self.functions])
         if key not in self.plans:
-            pieces = _measure(self.functions, x)
+            with aside():
+                pieces = _measure(functions, x)
             plan = _cheapest(pieces, self.nbytes)
             if plan is None:
                 raise ValueError(f"checkpoint_budget: the tape cannot do with {self.nbytes} bytes; it needs at least {_least(pieces)} "
@@ -101,9 +112,21 @@ class _Budgeted:
             self.plans[key] = plan
         self.plan = self.plans[key]
         for start, stop, recomputed in self.plan:
-            run = chain(self.functions[start:stop])
+            run = chain(functions[start:stop])
             x = checkpoint(run, x) if recomputed else run(x)
         return x
+
+
+def _unfolded(f):
+    """The members of a chain, of chains among them, and so on; anything else is one function."""
+    return [g for member in f for g in _unfolded(member)] if is_chain(f) else [f]
+
+
+def _facts(x):
+    """What a plan depends on of an argument."""
+    if isinstance(x, Tensor):
+        return x.shape, x.dtype, x.requires_grad
+    return type(x), x if isinstance(x, (bool, int, float, str, bytes, type(None))) else None
 
 
 class _Piece(NamedTuple):

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+from collections.abc import Iterable
 
 from cgrad.core import random_count, watchers
 from cgrad.core.forward_mode import fresh, gradients, highest_level
@@ -129,7 +130,7 @@ def checkpoint_sequential(functions, segments, input, use_reentrant=None, preser
     >>> x.grad
     tensor([ 1.2534, -1.7751])
     """
-    functions = list(functions)
+    functions = members(functions)
     n = len(functions)
     if isinstance(segments, bool) or not isinstance(segments, int) or not 1 <= segments <= max(n, 1):
         raise ValueError(f"checkpoint_sequential: {n} functions cannot be cut into {segments!r} segments; give a number from 1 to {max(n, 1)}")
@@ -139,6 +140,17 @@ def checkpoint_sequential(functions, segments, input, use_reentrant=None, preser
         input = checkpoint(chain(functions[start:stop]), input, use_reentrant=use_reentrant, preserve_rng_state=preserve_rng_state)
         start = stop
     return chain(functions[start:])(input)
+
+
+def is_chain(f):
+    """Whether a call of `f` does nothing but call its members one after the other: an nn.Sequential with its own forward and no hooks."""
+    return getattr(getattr(type(f), "forward", None), "is_chain", False) and not f._hooks
+
+
+def members(functions):
+    """The functions of a chain, or of anything that is only a sequence, as a list; what has a forward of its own is one function."""
+    own = callable(functions) and getattr(getattr(type(functions), "forward", None), "__qualname__", "") != "Module.forward"
+    return list(functions) if isinstance(functions, Iterable) and (is_chain(functions) or not own) else [functions]
 
 
 def chain(functions):
@@ -163,14 +175,31 @@ def _watching(watcher):
         watchers.remove("record", watcher)
 
 
+_asides = threading.local()          # how many `aside` this thread is in
+
+
+@contextlib.contextmanager
+def aside():
+    """For what is recorded once only: the checkpointed calls around do not expect it when they are repeated."""
+    before = _asides.depth = getattr(_asides, "depth", 0) + 1
+    try:
+        yield
+    finally:
+        _asides.depth = before - 1
+
+
+def _place():
+    return threading.get_ident(), getattr(_asides, "depth", 0)
+
+
 class _Operations:
     """Counts the operations that this thread records; notes versions and addresses of their results."""
 
     def __init__(self):
-        self.thread, self.order = threading.get_ident(), {}
+        self.place, self.order = _place(), {}
 
     def __call__(self, node, inputs, results):
-        if threading.get_ident() == self.thread:
+        if _place() == self.place:
             made = tuple([(y._version, y.data_ptr()) if isinstance(y, Tensor) else None for y in results])
             self.order[node.sequence_number] = len(self.order), made
 
@@ -183,10 +212,10 @@ class _Repetition:
     """Counts the operations of a call that is repeated, keeps those whose results are needed, and ends it after the last."""
 
     def __init__(self, tail):
-        self.thread, self.tail, self.made, self.count = threading.get_ident(), tail, {}, 0
+        self.place, self.tail, self.made, self.count = _place(), tail, {}, 0
 
     def __call__(self, node, inputs, results):
-        if threading.get_ident() != self.thread:
+        if _place() != self.place:
             return
         name = self.tail.needs.get(self.count)
         if name is not None:

@@ -125,6 +125,8 @@ class Sequential(_Ordered):
             input = module(input)
         return input
 
+    forward.is_chain = True          # for checkpoints of its members; a subclass with another forward is no chain
+
 
 class ModuleList(_Ordered):
     """A list of modules whose parameters count as the owner's.
