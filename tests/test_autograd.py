@@ -174,7 +174,7 @@ def test_grad_returns_and_leaves_grad_alone():
     out = (x * x).sum()
     with pytest.raises(RuntimeError, match=r"input 1 of shape \(\)"):
         cg.autograd.grad(out, (x, z), retain_graph=True)
-    assert cg.autograd.grad(out, (x, z), retain_graph=True, allow_unused=True)[1] is None
+    assert cg.autograd.grad(out, (x, z), retain_graph=True, allow_unused=True, only_inputs=True)[1] is None
     assert cg.autograd.grad(out, (x, z), materialize_grads=True)[1].item() == 0.0
 
 
@@ -196,6 +196,7 @@ def test_grad_refuses_what_does_not_fit():
         (lambda: cg.autograd.grad(cg.ones(()), x), RuntimeError, "require"),
         (lambda: cg.autograd.grad(x.sum(), x, is_grads_batched=True), ValueError, "batched"),
         (lambda: cg.autograd.grad(x.sum(), x, allow_unused=False, materialize_grads=True), ValueError, "allow_unused"),
+        (lambda: cg.autograd.grad(x.sum(), x, only_inputs=False), ValueError, "only_inputs=False"),
         (lambda: cg.autograd.backward(x.sum(), inputs=[]), RuntimeError, "inputs"),
     ]:
         with pytest.raises(error, match=text):

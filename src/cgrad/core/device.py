@@ -4,6 +4,8 @@ Both are what a script that was written for another library asks a tensor for.  
 """
 from __future__ import annotations
 
+from typing import overload
+
 __all__ = ["CPU", "Count", "check_device", "device"]
 
 
@@ -51,6 +53,12 @@ class Count(int):
 
     shape: tuple[int, ...]
 
+    @overload
+    def __call__(self, dim: None = None, *, axis: None = None) -> tuple[int, ...]: ...
+    @overload
+    def __call__(self, dim: int, *, axis: None = None) -> int: ...
+    @overload
+    def __call__(self, dim: None = None, *, axis: int) -> int: ...
     def __call__(self, dim: int | None = None, *, axis: int | None = None) -> int | tuple[int, ...]:
         axis = dim if axis is None else axis
         if axis is None:

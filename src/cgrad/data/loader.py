@@ -7,7 +7,7 @@ from __future__ import annotations
 import itertools
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, Protocol, TypeVar
 
 import cgrad as cg
 from cgrad.data.fetch import END, Fetcher, is_stream
@@ -17,6 +17,10 @@ from cgrad.data.worker import Pool, ProcessWorker, Task, ThreadWorker
 __all__ = ["DataLoader"]
 
 T = TypeVar("T", covariant=True)
+
+
+class _Samples(Protocol[T]):
+    def __getitem__(self, index: Any, /) -> T: ...
 
 
 class DataLoader(Generic[T]):
@@ -86,7 +90,7 @@ class DataLoader(Generic[T]):
     [0, 1, 2, 3, 4]
     """
 
-    def __init__(self, dataset: Any, batch_size: int | None = 1, shuffle: bool | None = None, sampler: Iterable[Any] | None = None,
+    def __init__(self, dataset: _Samples[T] | Iterable[T], batch_size: int | None = 1, shuffle: bool | None = None, sampler: Iterable[Any] | None = None,
                  batch_sampler: Iterable[Any] | None = None, num_workers: int = 0, collate_fn: Callable[[Any], Any] | None = None,
                  pin_memory: bool = False, drop_last: bool = False, timeout: float = 0, worker_init_fn: Callable[[int], Any] | None = None,
                  multiprocessing_context: Any = None, generator: cg.Generator | None = None, *, prefetch_factor: int | None = None,
