@@ -42,6 +42,8 @@ html_static_path = ["_static"]
 html_css_files = ["cgrad.css"]
 html_show_sourcelink = False
 html_copy_source = False
+html_domain_indices = False
+html_show_search_summary = False         # would fetch pages, which browsers refuse to a site that is read from files
 html_theme_options = {"show_toc_level": 2, "navigation_with_keys": False, "navbar_align": "left", "header_links_before_dropdown": 7,
                       "navbar_end": ["theme-switcher"], "secondary_sidebar_items": ["page-toc"], "footer_start": ["copyright"],
                       "footer_end": [], "pygments_light_style": "a11y-high-contrast-light", "pygments_dark_style": "a11y-high-contrast-dark"}

@@ -35,12 +35,13 @@ class Picture(SphinxDirective):
     def drawn(self, svg):
         """An SVG without the head of its file, under names of its own."""
         svg = re.sub(r"<!--.*?-->|<title>.*?</title>\n?", "", svg[svg.index("<svg"):], flags=re.DOTALL)
+        wide = float(re.search(r'width="([\d.]+)', svg)[1]) > 480
         svg = re.sub(r'(\bid="|url\(#)', rf"\g<1>p{next(NUMBER)}-", svg)
-        return figure(svg, f' role="img" aria-label="{html.escape(self.options["alt"])}"')
+        return figure(svg, f' role="img" aria-label="{html.escape(self.options["alt"])}"', " wide" * wide)
 
 
-def figure(content, attributes=""):
-    return nodes.raw("", f'<figure class="picture" tabindex="0"{attributes}>{content}</figure>', format="html")
+def figure(content, attributes="", kind=""):
+    return nodes.raw("", f'<figure class="picture{kind}" tabindex="0"{attributes}>{content}</figure>', format="html")
 
 
 def namespace(text):
