@@ -39,7 +39,7 @@ def checkpoint_budget(functions, nbytes):
     Parameters
     ----------
     functions : nn.Sequential, sequence of callables, or callable
-        Called one after the other, each with the result of the one before, and so are the members of an `nn.Sequential` among them. They
+        Called one after the other, each with the result of the one before, and so are the members of an `cgrad.nn.Sequential` among them. They
         must compute the same when called again.
     nbytes : int
         The bound on what the tape holds for backward at any time, recomputed stretches included. The input, parameters and gradients do
