@@ -4,8 +4,21 @@ import pickle
 
 import numpy as np
 import pytest
+from porting_scripts import SCRIPTS
 
 import cgrad as torch
+
+#: What the scripts give with PyTorch 2.13 on a CPU
+BY_PYTORCH = {
+    "residual_network": [1.14188, 1.11844, 1.08765, 1.08393, 1.07961, 1.08242],
+    "wgan_with_gradient_penalty": [3.31755, 0.259128, 3.09228, 0.285072, 3.14716, 0.260297, 3.77463, 0.271057],
+    "deep_q_learning": [0.383771, 0.54829, 0.785667, 0.462843, 0.361285, -5.08269],
+    "transformer_language_model": [2.41653, 0.527552, 2.39575, 0.483533, 2.36579, 0.407197, 2.331, 0.358559, 2.30268, 0.31846],
+    "packed_tagger": [1.12849, 0.981091, 0.901381, 0.848069, 0.750615],
+    "variational_autoencoder": [8.45294, 8.43358, 8.39044, 8.47821, 8.36264],
+    "averaged_weights": [0.171545, 0.0935415, 0.0985643, 0.0376912, 0.0333126, 0.357449, 0.340716],
+    "siamese_network": [2.7436, 3.09185, 2.5608, 2.11522],
+}
 
 
 def test_a_training_script_runs_word_for_word():
@@ -50,6 +63,11 @@ def test_a_training_script_runs_word_for_word():
         predicted = model(inputs.to(device)).argmax(dim=1)
         correct = predicted.eq(labels.view_as(predicted)).sum().item()
     assert losses[-1] < 0.3 < losses[0] and correct / labels.size(0) > 0.9
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.__name__)
+def test_a_script_gives_pytorchs_numbers(script):
+    assert list(script(torch)) == pytest.approx(BY_PYTORCH[script.__name__], rel=1e-4)
 
 
 def test_size_is_a_number_that_can_be_called():
