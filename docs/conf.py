@@ -60,4 +60,4 @@ os.environ["TQDM_DISABLE"] = "1"        # no progress bars in what the examples 
 sphinx_gallery_conf = {"examples_dirs": "../examples", "gallery_dirs": "examples", "filename_pattern": gallery.pattern(),
                        "within_subsection_order": "gallery.order", "reset_argv": "gallery.arguments", "abort_on_example_error": True,
                        "download_all_examples": False, "notebook_extensions": set(), "show_signature": False, "write_computation_times": False,
-                       "image_srcset": ["2x"]}
+                       "image_srcset": ["2x"], "default_thumb_file": str(HERE / "drawings/thumbnail.svg")}

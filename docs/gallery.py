@@ -6,7 +6,10 @@ from tempfile import gettempdir
 
 ORDER = ["walkthrough", "digits", "lenet", "logistic_regression", "gaussian_process", "many_models", "dask_models", "char_lstm", "gpt", "minilm",
          "mpi_digits"]
-RUN = ["walkthrough", "digits", "lenet", "logistic_regression", "gaussian_process"]      # the others take minutes
+RUN = {                                   # with what arguments; the others take minutes
+    "walkthrough": [], "digits": [], "lenet": [], "logistic_regression": [], "gaussian_process": [],
+    "char_lstm": ["--epochs", "4", "--width", "96"],
+    "gpt": ["--steps", "150", "--width", "64", "--layers", "2", "--context", "64", "--batch-size", "8", "--length", "200"]}
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 
 
@@ -16,7 +19,8 @@ def order(file):
 
 def arguments(settings, script):
     """What a script is called with: pictures that it saves go nowhere, since the page shows them."""
-    return ["--png", f"{gettempdir()}/{Path(script['src_file']).stem}.png"] if "--png" in Path(script["src_file"]).read_text() else []
+    file = Path(script["src_file"])
+    return [*RUN[file.stem], *["--png", f"{gettempdir()}/{file.stem}.png"] * ("--png" in file.read_text())]
 
 
 def pattern():

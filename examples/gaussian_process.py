@@ -9,13 +9,18 @@ Run it: ``python examples/gaussian_process.py``
 """
 import argparse
 import math
+from pathlib import Path
 
+import matplotlib as mpl
 import numpy as np
 from scipy.optimize import minimize
 from sklearn.datasets import load_diabetes
 from sklearn.model_selection import train_test_split
 
 import cgrad as cg
+
+mpl.use("Agg")     # draw into a file; no display needed
+import matplotlib.pyplot as plt
 
 
 def load(seed):
@@ -81,9 +86,24 @@ def predict(theta, x, y, new):
     return mean, cg.sqrt(variance)
 
 
+def draw(mean, deviation, truth, path):
+    """Held-out patients in the order of what is predicted, with the 95 % interval, as a PNG."""
+    order = mean.argsort()
+    mean, deviation, truth, places = mean[order], deviation[order], truth[order], np.arange(len(mean))
+    figure, axes = plt.subplots(figsize=(6, 3.8), layout="constrained")
+    axes.fill_between(places, mean - 1.96 * deviation, mean + 1.96 * deviation, color="tab:blue", alpha=0.2, label="95 % interval")
+    axes.plot(places, mean, color="tab:blue", label="predicted")
+    axes.plot(places, truth, ".", color="tab:orange", label="observed")
+    axes.set(xlabel="held-out patients, by prediction", ylabel="progression (standard deviations)", title="Gaussian process with its error bars")
+    axes.grid(alpha=0.3)
+    axes.legend()
+    figure.savefig(path, dpi=120)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--png", type=Path, default=Path("gaussian_process.png"), help="where the picture goes (default: %(default)s)")
     options = parser.parse_args()
 
     x, new_x, y, new_y = load(options.seed)
@@ -96,6 +116,7 @@ def main():
     explained = 1 - ((new_y - mean) ** 2).mean() / new_y.var(correction=0)
     inside = (abs(new_y - mean) < 1.96 * deviation).double().mean()
     print(f"held-out patients: {explained.item():.1%} of the variance explained, {inside.item():.1%} inside the 95 % interval")
+    draw(mean, deviation, new_y, options.png)
 
 
 if __name__ == "__main__":

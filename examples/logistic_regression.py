@@ -8,13 +8,18 @@ same minimum, and the Hessian at the minimum gives the standard errors of the co
 Run it: ``python examples/logistic_regression.py``
 """
 import argparse
+from pathlib import Path
 
+import matplotlib as mpl
 import numpy as np
 from scipy.optimize import minimize
 from sklearn.datasets import load_breast_cancer
 
 import cgrad as cg
 from cgrad.nn import functional as F
+
+mpl.use("Agg")     # draw into a file; no display needed
+import matplotlib.pyplot as plt
 
 
 def load():
@@ -58,9 +63,22 @@ def fit_lbfgs(loss, n):
     return theta.detach()
 
 
+def draw(rows, path):
+    """The largest coefficients with their 95 % intervals as a PNG."""
+    names, values, errors = zip(*rows, strict=True)
+    figure, axes = plt.subplots(figsize=(6, 4.5), layout="constrained")
+    axes.errorbar(values, names, xerr=[1.96 * error for error in errors], fmt="o", color="tab:blue", ecolor="tab:grey", capsize=3)
+    axes.axvline(0, color="grey", linewidth=0.8)
+    axes.invert_yaxis()
+    axes.set(xlabel="coefficient and 95 % interval", title="Benign (right) or malignant (left)")
+    axes.grid(alpha=0.3)
+    figure.savefig(path, dpi=120)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--penalty", type=float, default=1.0, help="weight of the squared coefficients (default: %(default)s)")
+    parser.add_argument("--png", type=Path, default=Path("logistic_regression.png"), help="where the picture goes (default: %(default)s)")
     options = parser.parse_args()
 
     x, y, names = load()
@@ -75,8 +93,10 @@ def main():
           f"coefficients differ by {abs(theta - same).max().item():.1e}")
     print(f"{right:.2%} of the tumours are told right\n")
     print(f"{'measurement':24}  coefficient  standard error")
-    for name, value, error in sorted(zip([*names, "intercept"], theta.tolist(), errors.tolist(), strict=True), key=lambda row: -abs(row[1])):
+    rows = sorted(zip([*names, "intercept"], theta.tolist(), errors.tolist(), strict=True), key=lambda row: -abs(row[1]))
+    for name, value, error in rows:
         print(f"{name:24}  {value:11.6f}  {error:14.6f}")
+    draw(rows[:12], options.png)
 
 
 if __name__ == "__main__":

@@ -112,6 +112,7 @@ def test_dask_trains_models_on_its_workers(tmp_path):
 
 
 def test_logistic_regression_finds_what_scikit_learn_finds(tmp_path):
+    pytest.importorskip("matplotlib")
     datasets = pytest.importorskip("sklearn.datasets")
     from sklearn.linear_model import LogisticRegression
     out = run("logistic_regression.py", cwd=tmp_path)
@@ -132,7 +133,8 @@ def test_logistic_regression_finds_what_scikit_learn_finds(tmp_path):
 
 
 def test_the_gaussian_process_is_that_of_scikit_learn(tmp_path):
-    pytest.importorskip("sklearn")
+    for package in ("sklearn", "matplotlib"):
+        pytest.importorskip(package)
     from sklearn.datasets import load_diabetes
     from sklearn.gaussian_process import GaussianProcessRegressor
     from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
