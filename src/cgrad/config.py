@@ -93,8 +93,9 @@ def set_num_threads(n):
     >>> cg.set_num_threads(1)
     >>> cg.set_num_threads(before)
     """
+    from cgrad.core.arguments import whole_number
     from cgrad.kernels import parallel
-    parallel.set_num_threads(n)
+    parallel.set_num_threads(whole_number("set_num_threads", "the number of threads", n))
     openblas = find_openblas()
     if openblas is not None:
         openblas[1](parallel.get_num_threads())

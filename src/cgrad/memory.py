@@ -3,6 +3,7 @@ from collections.abc import Callable
 from typing import Any
 
 from cgrad.core import tape, tensor
+from cgrad.core.arguments import whole_number
 from cgrad.core.storage import memory_reset_peak, memory_set_limit, memory_stats, memory_trim
 
 __all__ = ["report", "reset_peak", "set_limit", "stats", "trim"]
@@ -74,6 +75,7 @@ def set_limit(limit):
     >>> before = cg.memory.set_limit(0)
     >>> _ = cg.memory.set_limit(before)
     """
+    limit = whole_number("set_limit", "the limit", limit)
     before = memory_set_limit(limit)
     _limit_pools(limit)
     return before

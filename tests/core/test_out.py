@@ -21,9 +21,9 @@ def takes_out(f):
     return f.takes_out if isinstance(f, Door) else hasattr(f, "primitive")
 
 
-FUNCTIONS = {name: f for name, f in public() if (isinstance(f, Door) or hasattr(f, "primitive")) and not name.startswith("Tensor.")}
+FUNCTIONS = {name: f for name, f in public() if (isinstance(f, Door) and f.knows_out or hasattr(f, "primitive")) and not name.startswith("Tensor.")}
 TAKERS = [row for row in ROWS if takes_out(resolve(row.name)) and row.function in (None, resolve(row.name))]
-OTHERS = [row for row in ROWS if isinstance(resolve(row.name), Door) and not takes_out(resolve(row.name)) and not row.function]
+OTHERS = [row for row in ROWS if getattr(resolve(row.name), "knows_out", False) and not takes_out(resolve(row.name)) and not row.function]
 
 
 def by_name(rows):

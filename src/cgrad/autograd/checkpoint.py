@@ -59,6 +59,8 @@ def checkpoint(function, *args, use_reentrant=None, preserve_rng_state=True, ear
     >>> x.grad
     tensor([1.0000, 1.2534])
     """
+    if not callable(function):
+        raise TypeError(f"checkpoint: expected a function, got {type(function).__name__}")
     leaves, shape = flatten([list(args), kwargs])
     tensors = [x for x in leaves if isinstance(x, Tensor)]
     if not is_grad_enabled() or highest_level(tensors):

@@ -1,6 +1,8 @@
 """grad and backward: gradients of results with respect to inputs, returned or accumulated."""
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from cgrad.core.batching import enter_level, make_batched, size_of_batch, unbatched
 from cgrad.core.forward_mode import gradients as differentiate
 from cgrad.core.forward_mode import send_backward
@@ -122,6 +124,8 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
 def _tensors(name, what, values):
     if isinstance(values, Tensor):
         return (values,)
+    if not isinstance(values, Iterable):
+        raise TypeError(f"{name}: {what} must be a tensor or a sequence of tensors, got {type(values).__name__}")
     values = tuple(values)
     for i, x in enumerate(values):
         if not isinstance(x, Tensor):

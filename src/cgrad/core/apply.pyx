@@ -18,6 +18,7 @@ from cgrad.core.temporary cimport is_temporary
 from cgrad.core.tensor cimport N_OPERATORS, SLOW, TRACED, Tensor, VIEW, alias_tensor, set_operators
 from cgrad.kernels.table cimport BFLOAT16, FLOAT16, FLOAT32
 
+from cgrad.core.door import explain_errors_of
 from cgrad.core.primitive import set_rules
 
 cdef extern from "Python.h":
@@ -168,6 +169,8 @@ cdef object apply_general(Primitive p, tuple args):
             half |= FLOAT16 <= (<Tensor>inputs[i]).dtype_id <= BFLOAT16
         elif <object>inputs[i] is not None:
             converted = True
+        elif p.n_inputs < 0 or not p.optional >> i & 1:
+            as_tensor(p, None)       # an error that names the operation
     if converted:
         operands = tuple([x if x is None else as_tensor(p, x) for x in operands[:n]])
         return apply_general(p, operands + args[n:] if p.n_inputs >= 0 else (operands,) + args[1:])
@@ -258,7 +261,7 @@ def finish_primitive(Primitive p, list rules, Rule joint=None, Rule jvp=None, Ru
     function.__name__ = function.__qualname__ = p.name
     function.primitive = p
     p.function = function
-    return function
+    return explain_errors_of(function) if p.elementwise else function
 
 
 def call(Primitive p, tuple operands, tuple options):

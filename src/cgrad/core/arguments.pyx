@@ -34,7 +34,7 @@ def as_tensor(str name, x):
             out.storage.source = LENT
         return out
     except (TypeError, ValueError) as error:
-        raise type(error)(f"{name}: cannot make a tensor of {type(x).__name__}: {error}") from None
+        raise type(error)(f"{name}: {error}") from None
 
 
 def as_floating(str name, x, dtype=None):

@@ -99,7 +99,7 @@ cdef Tensor wrap(Tensor values, int level):
     return x
 
 
-def make_batched(Tensor values, int level):
+def make_batched(Tensor values not None, int level):
     """A tensor that stands for the examples along the first axis of `values`, at a level."""
     return wrap(values, level)
 
@@ -122,7 +122,7 @@ def size_of_batch(operands, int level):
     raise ValueError("grad: is_grads_batched=True needs at least one gradient in grad_outputs, with the batch along its first axis")
 
 
-def unbatched(Tensor x, int level, Py_ssize_t size):
+def unbatched(Tensor x not None, int level, Py_ssize_t size):
     """The values of a tensor that is batched at a level, those of any other repeated."""
     values = split_batched(x, level)
     return functions.broadcast_to(x, (size,) + shape_tuple(x.rank, shape_of(x))) if values is None else values
@@ -133,7 +133,7 @@ def is_batched(x):
     return isinstance(x, Tensor) and bool((<Tensor>x).flags & BATCHED)
 
 
-def all_examples(Tensor x):
+def all_examples(Tensor x not None):
     """The numbers that a tensor stands for, without levels: those of all examples of all batches.  For checks that read them."""
     while x.flags & (DUAL | BATCHED):
         x = x.extra["dual" if x.flags & DUAL else "batch"][1]
@@ -148,7 +148,7 @@ def any_batched(key):
     return False
 
 
-def like(Tensor x, make):
+def like(Tensor x not None, make):
     """make(shape), batched like x: what is made in the likeness of a batch can be written into, example by example."""
     if x.flags & DUAL:
         return like((<Tensor>x).extra["dual"][1], make)

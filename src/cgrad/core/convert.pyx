@@ -549,7 +549,7 @@ def writable_or_copied(Tensor x not None):
     return x.detach().clone() if x.storage.readonly else x
 
 
-def check_leaves_graph(Tensor x, str how):
+def check_leaves_graph(Tensor x not None, str how):
     """Refuse to let values leave the graph where a user's Op must not let them (see tape.strict_rule)."""
     leaves_graph(x, how)
 

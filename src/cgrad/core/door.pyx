@@ -8,13 +8,20 @@ makes doors; inplace.pyx, how a result is written into ``out=``.
 cimport cython
 from cpython.dict cimport PyDict_GetItem
 from cpython.object cimport PyObject, PyTypeObject
-from cpython.ref cimport Py_INCREF
+from cpython.ref cimport Py_DECREF, Py_INCREF
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE, PyTuple_New, PyTuple_SET_ITEM
 
 cdef extern from "Python.h":
     Py_ssize_t PyVectorcall_NARGS(size_t nargsf)
     object PyMethod_New(object function, object self)
     object PyObject_Vectorcall(object function, PyObject** args, size_t nargsf, PyObject* names)
+
+cdef extern from *:
+    """
+    static int cgrad_failed(void) { return -1; }
+    """
+    int failed "cgrad_failed" () except -1                                  # raises the error that is set
+    PyObject* call_vector "PyObject_Vectorcall" (object function, PyObject** args, size_t nargsf, PyObject* names) noexcept
 
 cdef extern from *:
     """
@@ -29,6 +36,9 @@ cdef extern from *:
     """
     void** vector_place "cgrad_vector_place" (PyObject* function) noexcept
     object call_by_tuple "cgrad_call_by_tuple" (object function, object args, object kwargs)
+
+
+ctypedef PyObject* (*raw_call_t)(PyObject* self, PyObject** args, size_t nargsf, PyObject* names) noexcept
 
 
 @cython.final
@@ -57,9 +67,14 @@ cdef class Door:
         return self.function(*args, **kwargs)        # what `callable` looks for; calls take the vector way, set below
 
     @property
+    def knows_out(self):
+        """Whether ``out=`` is taken, or refused with a reason."""
+        return "out" in self.renames
+
+    @property
     def takes_out(self):
         """Whether a result can be written into ``out=``."""
-        return "out" in self.renames and self.no_out is None
+        return self.knows_out and self.no_out is None
 
     @property
     def __doc__(self):
@@ -87,17 +102,65 @@ cdef object enter(object self, PyObject** args, size_t nargsf, PyObject* names):
     if names != NULL:
         for k in range(PyTuple_GET_SIZE(<object>names)):
             if PyDict_GetItem(door.renames, <object>PyTuple_GET_ITEM(<object>names, k)) != NULL:
-                return enter_renamed(door, args, nargsf, own_names(door, <tuple>names))
-    return PyObject_Vectorcall(door.function, args, nargsf, names)
+                renamed = own_names(door, <tuple>names)
+                if "out" in door.renames and "out" in renamed:
+                    return enter_with_out(door, args, nargsf, renamed)
+                return handed_on(call_vector(door.function, args, nargsf, <PyObject*>renamed), door, door.renames, args, nargsf, names)
+    return handed_on(call_vector(door.function, args, nargsf, names), door, door.renames, args, nargsf, names)
 
 
-cdef object enter_renamed(Door door, PyObject** args, size_t nargsf, tuple names):
+cdef inline object handed_on(PyObject* result, object function, dict renames, PyObject** args, size_t nargsf, PyObject* names):
+    """The result of a call, or an error that says more than the one that is set."""
+    if result == NULL:
+        return explain(function, renames, args, nargsf, names)
+    out = <object>result
+    Py_DECREF(out)
+    return out
+
+
+cdef object explain(object function, dict renames, PyObject** args, size_t nargsf, PyObject* names):
     cdef Py_ssize_t k, n = PyVectorcall_NARGS(nargsf)
-    if "out" not in door.renames or "out" not in names:
-        return PyObject_Vectorcall(door.function, args, nargsf, <PyObject*>names)
-    options = {}
-    for k in range(len(names)):
-        options[names[k]] = <object>args[n + k]
+    try:
+        failed()
+    except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, AssertionError) as error:
+        from cgrad.core.mistakes import explained
+        named = named_arguments(args, n, names)
+        better = explained(function.__name__, function, renames, tuple([<object>args[k] for k in range(n)]), named, error)
+        if better is None:
+            raise
+        raise better.with_traceback(error.__traceback__) from None
+
+
+cdef dict named_arguments(PyObject** args, Py_ssize_t n, PyObject* names):
+    cdef Py_ssize_t k
+    cdef dict named = {}
+    for k in range(PyTuple_GET_SIZE(<object>names) if names != NULL else 0):
+        named[<object>PyTuple_GET_ITEM(<object>names, k)] = <object>args[n + k]
+    return named
+
+
+# ---------------------------------------------------------------------- compiled functions that are public themselves
+cdef raw_call_t compiled_call = NULL          # the one way in which functions of Cython with few arguments take calls
+cdef dict no_renames = {}
+
+
+def explain_errors_of(function):
+    """Let the errors of a compiled function say more, as a door's do, without one more object in the way of a call."""
+    global compiled_call
+    cdef void** place = vector_place(<PyObject*>function)
+    if place != NULL and place[0] != NULL:
+        compiled_call = <raw_call_t>place[0]
+        place[0] = <void*>enter_compiled
+    return function
+
+
+cdef object enter_compiled(object self, PyObject** args, size_t nargsf, PyObject* names):
+    return handed_on(compiled_call(<PyObject*>self, args, nargsf, names), self, no_renames, args, nargsf, names)
+
+
+cdef object enter_with_out(Door door, PyObject** args, size_t nargsf, tuple names):
+    cdef Py_ssize_t k, n = PyVectorcall_NARGS(nargsf)
+    cdef dict options = named_arguments(args, n, <PyObject*>names)
     out = options.pop("out")
     operands = tuple([<object>args[k] for k in range(n)])
     if out is None:
@@ -184,9 +247,6 @@ cdef object watched(object self, PyObject** args, size_t nargsf, PyObject* names
     try:
         if way:
             return (<vectorcall_t>way)(self, args, nargsf, names)
-        named = {}
-        for k in range(PyTuple_GET_SIZE(<object>names) if names != NULL else 0):
-            named[<object>PyTuple_GET_ITEM(<object>names, k)] = <object>args[n + k]
-        return call_by_tuple(self, tuple([<object>args[k] for k in range(n)]), named)
+        return call_by_tuple(self, tuple([<object>args[k] for k in range(n)]), named_arguments(args, n, names))
     finally:
         watcher.leave()

@@ -47,7 +47,10 @@ cdef Tensor as_tensor(Primitive p, object x):
     if isinstance(x, int):
         return scalar_tensor(x, INT64)
     if is_array(x):
-        return convert(x)
+        try:
+            return convert(x)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"{p.name}: {error}") from None
     raise TypeError(f"{p.name}: operands are tensors, arrays or numbers, got {type(x).__name__}; make a tensor with cgrad.tensor(...)")
 
 

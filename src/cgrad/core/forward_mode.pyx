@@ -42,7 +42,7 @@ def set_forward_functions(namespace):
     functions = namespace
 
 
-def make_dual(Tensor primal, Tensor tangent, int level):
+def make_dual(Tensor primal not None, Tensor tangent not None, int level):
     """A tensor with the value of `primal` that carries `tangent` at a level."""
     cdef Tensor x
     if not same_shape(primal, tangent) or primal.dtype_id != tangent.dtype_id:
@@ -89,7 +89,7 @@ def bottoms(tensors):
     return out
 
 
-def rebuilt(Tensor x, function):
+def rebuilt(Tensor x not None, function):
     """The tensor with `function` applied to what it carries; without a level, to itself."""
     if x.flags & DUAL:
         level, primal, tangent = x.extra["dual"]
@@ -107,7 +107,7 @@ def without_graph(x):
     return rebuilt(x, without_graph) if (<Tensor>x).flags & LEVEL else alias_tensor(<Tensor>x)
 
 
-def through(Tensor x, of_tangent, of_values):
+def through(Tensor x not None, of_tangent, of_values):
     """A linear function through the highest level of a tensor: of both parts of a dual one, or of the values of a batch."""
     if x.flags & DUAL:
         level, primal, tangent = x.extra["dual"]
@@ -416,7 +416,7 @@ cdef object marked_call(Primitive p, tuple operands, tuple options):
     return out
 
 
-def fresh(Tensor x):
+def fresh(Tensor x not None):
     """A tensor equal to x at a place of its own in the graph, to differentiate by: outer derivatives still pass through it."""
     cdef Tensor out
     if x.flags & DUAL:
@@ -438,7 +438,7 @@ def fresh(Tensor x):
     return out
 
 
-def fresh_input(Tensor x):
+def fresh_input(Tensor x not None):
     """`fresh` for an input of a derivative: inside vmap each example has its own gradient, even of an input that they share."""
     return fresh(expanded(x, [(level, size) for level, size, _ in batching.maps()]) if any_map() else x)
 

@@ -64,12 +64,12 @@ def result_types(Node node):
     return types
 
 
-def memory_of(Tensor x):
+def memory_of(Tensor x not None):
     """The block of memory that a tensor lies in, as (identity, bytes)."""
     return id(x.storage), x.storage.nbytes
 
 
-def share_memory(Tensor x, Tensor y):
+def share_memory(Tensor x not None, Tensor y not None):
     """Whether two tensors lie in one block of memory."""
     return x.storage is y.storage
 

@@ -27,7 +27,7 @@ cdef enum:
     FAR = 1000                 # objects in which tensors are looked for
 
 
-def add_hook(Tensor x, function):
+def add_hook(Tensor x not None, function):
     """Call `function(gradient)` when the gradient of x is known; returns a function that removes it."""
     cdef list hooks
     no_leaf(x.flags & BATCHED, "register_hook")
@@ -104,7 +104,7 @@ cdef class AccumulatedHooks:
         return 0
 
 
-def add_accumulated_hook(Tensor x, function):
+def add_accumulated_hook(Tensor x not None, function):
     """Call `function(x)` when x.grad has got its sum; returns a function that removes it."""
     cdef AccumulatedHooks hooks
     cdef int number

@@ -70,7 +70,7 @@ cdef int run_inplace(Primitive p, Tensor x, Tensor y) except -1:
     return 0
 
 
-cdef object apply_inplace(Primitive p, Tensor x, object other):
+cdef object apply_inplace(Primitive p, Tensor x, object other, str name):
     cdef Tensor y = None, out
     cdef PyObject* inputs[2]
     cdef unsigned int flags
@@ -86,10 +86,10 @@ cdef object apply_inplace(Primitive p, Tensor x, object other):
     if y is not None:
         flags |= y.flags
         other = y
-    check_inplace(p.name, x, flags)
+    check_inplace(name, x, flags)
     if flags & SLOW or flags & REQUIRES_GRAD and grad_enabled():
         out = apply2(p, x, other)
-        check_result(p.name, x, out)
+        check_result(name, x, out)
         return write_through(x, out, p.name)
     inputs[0] = <PyObject*>x
     inputs[1] = <PyObject*>other
@@ -98,7 +98,7 @@ cdef object apply_inplace(Primitive p, Tensor x, object other):
         run_inplace(p, x, y)
         return x
     out = compute(p, inputs, 2)
-    check_result(p.name, x, out)
+    check_result(name, x, out)
     copy_into(x, out, p.name)
     return x
 
@@ -233,12 +233,12 @@ def set_inplace_helpers(cast, view_writer, broadcast, replace, clone):
     write_view = view_writer
 
 
-def check_inplace_target(Tensor x, str name, *others):
+def check_inplace_target(Tensor x not None, str name, *others):
     """Refuse what cannot be changed in place: read-only memory, a tracked leaf, overlapping elements."""
     check_inplace(name, x, x.flags)
 
 
-def write_inplace(Tensor x, Tensor out, str name):
+def write_inplace(Tensor x not None, Tensor out not None, str name):
     """Write a result (recorded or not) of x's shape into x, with its history; `name` is the operation that does so."""
     return write_through(x, out, name)
 
@@ -248,7 +248,7 @@ cdef object inplace_operation(int which, object x, object y):
     if not is_operand(y):
         return NotImplemented
     if p is not None:
-        return apply_inplace(p, x, y)
+        return apply_inplace(p, x, y, p.name)
     return by_function(OPERATOR_SYMBOLS[which], operator_function(which), x, (y,), {})
 
 
@@ -268,13 +268,13 @@ cdef object apart(object y, Tensor x):
     return cloning(y) if isinstance(y, Tensor) and (<Tensor>y).storage is x.storage else y
 
 
-def inplace(str name, function, Tensor x, *args, **kwargs):
+def inplace(str name, function, Tensor x not None, *args, **kwargs):
     """Apply an operation in place: ``x.exp_()`` is ``inplace("exp_", exp, x)``."""
     if "out" in kwargs:
         raise TypeError(f"{name}: takes no out=, since it writes into the tensor itself")
     primitive = getattr(function, "primitive", None)
     if len(args) == 1 and not kwargs and primitive is not None and (<Primitive>primitive).elementwise:
-        return apply_inplace(<Primitive>primitive, x, args[0])
+        return apply_inplace(<Primitive>primitive, x, args[0], name)
     return by_function(name, function, x, args, kwargs)
 
 

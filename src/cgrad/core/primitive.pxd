@@ -69,6 +69,7 @@ cdef class Primitive:
     cdef int weight
     cdef readonly bint elementwise
     cdef bint masked                       # the first input is a condition (where)
+    cdef unsigned int optional             # bit i: input i may be None
     cdef readonly bint moves               # only moves elements about: takes float16 and bfloat16 as they are
     cdef bint whole_exponent               # the second input may not be negative if both are integers (power)
     cdef loop_t loops[N_DTYPES]

@@ -85,7 +85,7 @@ def make_rule(function, list arguments, Primitive fused=None, list fused_argumen
 
 
 def make_primitive(str name, kind, input_names, option_names=(), str kernel=None, str result=None, forward=None, bint masked=False, bint moves=False,
-                   reads=None):
+                   reads=None, optional=()):
     """A primitive without rules; `kernel` names the loops of an elementwise one, `forward` computes any other.
 
     One that `moves` elements takes any dtype; for others, float16 and bfloat16 are cast to float32 and back.
@@ -116,6 +116,8 @@ def make_primitive(str name, kind, input_names, option_names=(), str kernel=None
     else:
         p.n_inputs = -1 if isinstance(input_names, str) else len(input_names)
     p.input_names = (input_names,) if isinstance(input_names, str) else tuple(input_names)
+    for i, input_name in enumerate(p.input_names):
+        p.optional |= <unsigned int>(input_name in optional) << i
     if p.n_inputs > MAX_INPUTS:
         raise ValueError(f"{name}: an operation can take at most {MAX_INPUTS} tensors; take a list instead")
     return p

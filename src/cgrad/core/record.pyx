@@ -283,7 +283,7 @@ def record_custom(call, tuple inputs, result):
     return tuple(results) if isinstance(result, tuple) else results[0]
 
 
-def connected(Tensor x, Node node, int output):
+def connected(Tensor x not None, Node node, int output):
     """An alias of `x` at the place of a node's result in the graph."""
     cdef Tensor out = alias_tensor(x)
     out.node = node
@@ -327,13 +327,13 @@ def kept_by(dict state, result):
     return versions, between
 
 
-def keep_version(Tensor x):
+def keep_version(Tensor x not None):
     """The version of what x holds; the first write from now on is noted (`writer_of`)."""
     x.storage.kept = True
     return x.storage.version
 
 
-def writer_of(Tensor x):
+def writer_of(Tensor x not None):
     """The first write after the tape last kept what x holds: the operation's name, (file, line, function) or None, and the version made.
 
     The name is None if there was none.
@@ -345,14 +345,14 @@ def writer_of(Tensor x):
     return name, source, x.storage.noted_version
 
 
-def why_unrecorded(Tensor x):
+def why_unrecorded(Tensor x not None):
     """How x came out of the graph: "" if it was never in it, else "no_grad" or "detach", and (file, line, function) if that was noted."""
     if x.flags & DETACHED:
         return "detach", None if x.extra is None else x.extra.get("detached")
     return "no_grad" if x.flags & UNRECORDED else "", None
 
 
-def note_detached(Tensor x, source):
+def note_detached(Tensor x not None, source):
     """Let x remember where it was detached."""
     set_extra(x, "detached", source)
 
@@ -379,7 +379,7 @@ cpdef take_history(Tensor x, Tensor out, bint written):
         watch_gradient(x.node, x.output_number, x)
 
 
-def forget_history(Tensor x):
+def forget_history(Tensor x not None):
     """Make a recorded tensor a leaf that does not require grad."""
     if x.flags & VIEW:
         raise RuntimeError("detach_: a view cannot be taken out of the graph in place; use x.detach()")

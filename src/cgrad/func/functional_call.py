@@ -43,6 +43,8 @@ def functional_call(module: Any, parameters: Mapping[str, Tensor] | Sequence[Map
     >>> cg.func.grad(lambda p: cg.func.functional_call(net, p, x).sum())(p)
     {'weight': tensor([[1., 1.]]), 'bias': tensor([1.])}
     """
+    if not hasattr(module, "get_submodule"):
+        raise TypeError(f"functional_call: expected a Module, got {type(module).__name__}")
     if isinstance(parameters, (tuple, list)):
         parameters = _joined(parameters)
     places = []

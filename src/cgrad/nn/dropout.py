@@ -12,6 +12,8 @@ class _Dropout(Module):
 
     def __init__(self, p=0.5, inplace=False):
         super().__init__()
+        if not isinstance(p, (int, float)):
+            raise TypeError(f"{type(self).__name__}: the probability p must be a number, got {p!r}")
         if not 0.0 <= p <= 1.0:
             raise ValueError(f"{type(self).__name__}: the probability p must lie in [0, 1], got {p}")
         self.p = p

@@ -4,6 +4,7 @@ from __future__ import annotations
 import math
 
 import cgrad as cg
+from cgrad.ops.define import open_doors
 
 __all__ = [
     "calculate_gain", "constant_", "dirac_", "eye_", "kaiming_normal_", "kaiming_uniform_", "normal_", "ones_", "orthogonal_", "sparse_",
@@ -355,3 +356,6 @@ def sparse_(tensor, sparsity, std=0.01, generator=None):
     order = cg.rand(*tensor.shape, generator=generator).argsort(axis=0)
     with cg.no_grad():
         return tensor.masked_fill_(order.argsort(axis=0) < zeros, 0.0)
+
+
+open_doors(globals())

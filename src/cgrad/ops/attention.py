@@ -74,5 +74,5 @@ def _batch(q, k, v, mask, scale, causal, size, batched):
 #: attention(q, k, v, mask, scale, causal): (result, what backward needs) of q (*batch, queries, width), k (*batch, keys, width) and
 #: v (*batch, keys, out_width) with equal batch axes; mask (*batch, queries, keys), None, or bool, or added
 attention = define(
-    "scaled_dot_product_attention", forward=forward.attention, inputs=("q", "k", "v", "mask"), options=("scale", "causal"),
+    "scaled_dot_product_attention", forward=forward.attention, inputs=("q", "k", "v", "mask"), optional=("mask",), options=("scale", "causal"),
     vjp=joint(_gradients, fused=_first_order), jvp=_tangent, batch=_batch, public=False)

@@ -61,7 +61,7 @@ def _batch(function, x, y, z, size, batched, *options):
 
 #: conv(x, y, z, *options): y the weight (filters, channels / groups, *kernel), z the bias (filters,) or None
 _conv = define(
-    "conv", forward=forward.conv, inputs=("x", "y", "z"), options=_OPTIONS,
+    "conv", forward=forward.conv, inputs=("x", "y", "z"), optional=("z",), options=_OPTIONS,
     vjp=(lambda g, y, shape_x, stride, padding, dilation, groups: _conv_transpose(g, y, None, shape_x[2:], stride, padding, dilation, groups),
          lambda g, x, shape_y, stride, padding, dilation, groups: _conv_weight(g, x, shape_y[2:], stride, padding, dilation, groups),
          _bias_gradient),
@@ -72,7 +72,7 @@ _conv = define(
 
 #: conv_transpose(x, y, z, *options): x what conv gives, y the weight of conv, z a bias of the result or None
 _conv_transpose = define(
-    "conv_transpose", forward=forward.conv_transpose, inputs=("x", "y", "z"), options=_OPTIONS,
+    "conv_transpose", forward=forward.conv_transpose, inputs=("x", "y", "z"), optional=("z",), options=_OPTIONS,
     vjp=(lambda g, y, shape_x, stride, padding, dilation, groups: _conv(g, y, None, shape_x[2:], stride, padding, dilation, groups),
          lambda g, x, shape_y, stride, padding, dilation, groups: _conv_weight(x, g, shape_y[2:], stride, padding, dilation, groups),
          _bias_gradient),

@@ -37,8 +37,8 @@ class joint:
         self.fused = fused
 
 
-def define(name, *, vjp=None, kind=OTHER, jvp=None, batch=None, fused=None, kernel=None, forward=None, inputs=None, options=(), result=None,
-           reads=None, moves=False, symbol=None, doc=None, extended=None, public=True, method=True):
+def define(name, *, vjp=None, kind=OTHER, jvp=None, batch=None, fused=None, kernel=None, forward=None, inputs=None, optional=(), options=(),
+           result=None, reads=None, moves=False, symbol=None, doc=None, extended=None, public=True, method=True):
     """Define an operation.
 
     Parameters
@@ -65,6 +65,8 @@ def define(name, *, vjp=None, kind=OTHER, jvp=None, batch=None, fused=None, kern
         Computes anything that is not elementwise: ``forward(*inputs, *options)`` with plain tensors.
     inputs : tuple of str, or str
         Names of the tensor inputs; a single str if the operation takes a list of them.
+    optional : tuple of str
+        The inputs that may be None.
     options : tuple of str
         Names of what follows the inputs.
     result : str, optional
@@ -90,7 +92,7 @@ def define(name, *, vjp=None, kind=OTHER, jvp=None, batch=None, fused=None, kern
     if forward is None and kernel is None:
         kernel = name
     entry = core.make_primitive(name, kind, inputs, options, kernel, result, forward, masked=bool(inputs) and inputs[0] == "condition",
-                                moves=moves, reads=reads)
+                                moves=moves, reads=reads, optional=optional)
     if isinstance(vjp, joint) or entry.n_inputs < 0 and vjp is not None:      # a list of tensors has one rule for all
         rules, whole = [], _joint_rule(entry, vjp if isinstance(vjp, joint) else joint(vjp))
     else:
@@ -125,8 +127,9 @@ def public(function=None, *, method=True, name=None):
     return entry
 
 
-def door(function, name=None, module="cgrad"):
-    """A Python function with the other spellings of its keywords accepted, for the public name `name` of a module.
+def door(function, name=None, module="cgrad", out=True):
+    """A Python function with the other spellings of its keywords accepted, and ``out=`` if wanted, for the
+    public name `name` of a module.
 
     Examples
     --------
@@ -138,15 +141,26 @@ def door(function, name=None, module="cgrad"):
     """
     parameters = _parameters(function)
     name = name or function.__name__
-    renames = {other: p for p in parameters for other in aliases.KEYWORDS.get(p, ()) if other not in parameters} | {"out": "out"}
+    renames = {other: p for p in parameters for other in aliases.KEYWORDS.get(p, ()) if other not in parameters}
+    if out:
+        renames["out"] = "out"
     entry = Door(function, renames, NO_OUT.get(name))
     entry.__name__ = entry.__qualname__ = name
     entry.__module__ = module
     return entry
 
 
+def open_doors(namespace):
+    """Make the plain functions that a module, given by its ``globals()``, lists in ``__all__`` doors, whose errors say more."""
+    for name in namespace["__all__"]:
+        if inspect.isfunction(namespace.get(name)):
+            namespace[name] = door(namespace[name], module=namespace["__name__"], out=False)
+
+
 def publish(name, function, method=True):
     """Enter a function under its name and its aliases."""
+    if inspect.isfunction(function):
+        function = door(function, out=False)
     for spelling in (name, *aliases.NAMES.get(name, ())):
         PUBLIC[spelling] = function
         if method:

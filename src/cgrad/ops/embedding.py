@@ -102,5 +102,5 @@ def _bag_batch(x, y, z, f, padding, mean, by_frequency, size, batched):
 #: bag b are the indices z[b] <= i < z[b + 1]
 embedding_bag = define(
     "embedding_bag", forward=lambda x, y, z, f, padding, mean, by_frequency: forward.sum_bags(x, y, z, f, padding, mean),
-    inputs=("x", "y", "z", "f"), options=("padding", "mean", "by_frequency"), vjp=joint(_bag_gradients, fused=_bag_first_order),
+    inputs=("x", "y", "z", "f"), optional=("f",), options=("padding", "mean", "by_frequency"), vjp=joint(_bag_gradients, fused=_bag_first_order),
     jvp=_bag_tangent, batch=_bag_batch, public=False)

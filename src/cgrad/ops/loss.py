@@ -107,7 +107,7 @@ def _class_batch(x, y, z, ignored, smoothing, reduction, size, batched):
 #: class_loss(x, y, z, ignored, smoothing, reduction): (loss, what backward needs) of logits x (rows, classes), class indices y and weights z
 #: of the classes or None, as constants
 class_loss = define(
-    "cross_entropy", forward=forward.class_loss, inputs=("x", "y", "z"), options=("ignored", "smoothing", "reduction"), reads=(1,),
+    "cross_entropy", forward=forward.class_loss, inputs=("x", "y", "z"), optional=("z",), options=("ignored", "smoothing", "reduction"), reads=(1,),
     vjp=joint(_class_gradient, fused=forward.class_loss_gradient), jvp=_class_tangent, batch=_class_batch, public=False)
 
 

@@ -87,7 +87,7 @@ def _linear_batch(x, y, z, batched):
 
 #: linear(x, y, z) is x @ y.T + z: x the input (..., n), y the weight (m, n), z the bias (m,) or None
 _linear = define(
-    "linear", forward=forward_linear.linear, inputs=("x", "y", "z"),
+    "linear", forward=forward_linear.linear, inputs=("x", "y", "z"), optional=("z",),
     vjp=(lambda g, y: _matmul(g, y), lambda g, x: _product_of_rows(g, x), lambda g: g), fused=(None, None, "g"),
     jvp=_linear_tangent, batch=_linear_batch, public=False)
 

@@ -62,14 +62,14 @@ def _batch(function, x, parameters, n_axes, eps, batched):
 
 #: layer_norm(x, y, z, n_axes, eps): y the weight, z the bias, in the shape of the last n_axes axes of x; both may be None
 layer_norm = define(
-    "layer_norm", forward=forward.layer_norm, inputs=("x", "y", "z"), options=("n_axes", "eps"),
+    "layer_norm", forward=forward.layer_norm, inputs=("x", "y", "z"), optional=("y", "z"), options=("n_axes", "eps"),
     vjp=joint(lambda g, x, y, n_axes, eps, needs: _gradients(g, x, y, n_axes, eps, True, needs), fused=forward.layer_norm_gradients),
     jvp=lambda tx, ty, tz, x, y, n_axes, eps: _tangent(tx, ty, tz, x, y, n_axes, eps, True),
     batch=lambda x, y, z, n_axes, eps, batched: _batch(layer_norm, x, (y, z), n_axes, eps, batched), public=False)
 
 #: rms_norm(x, y, n_axes, eps): y the weight or None
 rms_norm = define(
-    "rms_norm", forward=forward.rms_norm, inputs=("x", "y"), options=("n_axes", "eps"),
+    "rms_norm", forward=forward.rms_norm, inputs=("x", "y"), optional=("y",), options=("n_axes", "eps"),
     vjp=joint(lambda g, x, y, n_axes, eps, needs: _gradients(g, x, y, n_axes, eps, False, needs)[:2], fused=forward.rms_norm_gradients),
     jvp=lambda tx, ty, x, y, n_axes, eps: _tangent(tx, ty, None, x, y, n_axes, eps, False),
     batch=lambda x, y, n_axes, eps, batched: _batch(rms_norm, x, (y,), n_axes, eps, batched), public=False)
@@ -145,5 +145,5 @@ def _channel_batch(x, w, b, mean, variance, groups, eps, given, size, batched):
 #: channel, may be None.  Mean and variance are `given`, as constants, or computed: of each channel (groups 0) or each group of a sample.
 channel_norm = define(
     "channel_norm", forward=lambda x, w, b, mean, variance, groups, eps, given: forward.channel_norm(x, w, b, mean, variance, groups, eps),
-    inputs=("x", "w", "b", "mean", "variance"), options=("groups", "eps", "given"), reads=(1,),
+    inputs=("x", "w", "b", "mean", "variance"), optional=("w", "b", "mean", "variance"), options=("groups", "eps", "given"), reads=(1,),
     vjp=joint(_channel_gradients, fused=forward.channel_norm_gradients), jvp=_channel_tangent, batch=_channel_batch, public=False)

@@ -172,7 +172,7 @@ lstm = define(
 
 #: gru(x, h, w, b, sizes, reverse): (states, last state, gates) of x (rows, 3 hidden), the parts of the inputs in r, z, n; b (3 hidden) or None
 gru = define(
-    "gru", forward=forward.gru, inputs=("x", "h", "w", "b"), options=("sizes", "reverse"),
+    "gru", forward=forward.gru, inputs=("x", "h", "w", "b"), optional=("b",), options=("sizes", "reverse"),
     vjp=joint(_gru_gradients, fused=_gru_first_order),
     batch=lambda x, h, w, b, sizes, reverse, size, batched: _batch(gru, (x, h, w, b), 1, (sizes, reverse), size, batched), public=False)
 

@@ -74,6 +74,9 @@ class Optimizer:
         self._post_hooks = HookTable()
         self._stepped = False            # schedules ask
         self._warned = False
+        if not isinstance(params, Iterable):
+            hint = "; pass its parameters()" if hasattr(params, "parameters") else ""
+            raise TypeError(f"{type(self).__name__}: params must be an iterable of tensors or dicts, got {type(params).__name__}{hint}")
         groups = list(params)
         if not groups:
             raise ValueError(f"{type(self).__name__}: got an empty parameter list; was a generator used up already?")
@@ -150,7 +153,19 @@ class Optimizer:
     def _not_negative(self, group, *options):
         """Helper of `check_options`."""
         for option in options:
-            self._require(group, option, group[option] >= 0)
+            try:
+                fits = group[option] >= 0
+            except TypeError:
+                raise TypeError(f"{type(self).__name__}: {option} must be a number, got {group[option]!r}") from None
+            self._require(group, option, fits)
+
+    def _pair(self, group, option):
+        """Helper of `check_options`: an option of two numbers."""
+        try:
+            first, second = map(float, group[option])
+        except (TypeError, ValueError):
+            raise TypeError(f"{type(self).__name__}: {option} must be 2 numbers, got {group[option]!r}") from None
+        return first, second
 
     def _require(self, group, option, condition):
         """Helper of `check_options`."""

@@ -18,46 +18,46 @@ from cgrad.core.forward.index import index_scatter
 from cgrad.core.forward.reduce import sum as total
 
 
-def cast(Tensor x, DType dtype):
+def cast(Tensor x not None, DType dtype):
     """A copy of x with another dtype; x itself if it has it."""
     return cast_tensor(x, dtype.id)
 
 
-def clone(Tensor x):
+def clone(Tensor x not None):
     """A C-contiguous copy."""
     return copy_tensor(x)
 
 
-def contiguous(Tensor x):
+def contiguous(Tensor x not None):
     """x itself if it is C-contiguous, else a copy that is."""
     return contiguous_tensor(x)
 
 
-def copy(Tensor target, Tensor source, str name="copy_"):
+def copy(Tensor target not None, Tensor source not None, str name="copy_"):
     """Write source, broadcast and cast, into target; `name` is the operation that does so."""
     copy_into(target, source, name)
     return target
 
 
-def fill(Tensor target, value):
+def fill(Tensor target not None, value):
     """Write one Python number into every element of target."""
     copy_into(target, scalar_tensor(value, target.dtype_id), "fill_")
     return target
 
 
-def base_of(Tensor x):
+def base_of(Tensor x not None):
     """The tensor that x is a view of, or None."""
     return x.base
 
 
-def layout_in_base(Tensor x):
+def layout_in_base(Tensor x not None):
     """Where a view lies in its base: (shape and strides of the base, shape and strides of the view, offset), in elements."""
     cdef Tensor base = x.base
     return (shape_tuple(base.rank, base.dims), shape_tuple(base.rank, base.dims + base.rank),
             shape_tuple(x.rank, x.dims), shape_tuple(x.rank, x.dims + x.rank), (x.data - base.data) // ITEMSIZE[x.dtype_id])
 
 
-def place_in_storage(Tensor x):
+def place_in_storage(Tensor x not None):
     """How many elements fit into the memory of x before its first one, and from there on."""
     cdef int itemsize = ITEMSIZE[x.dtype_id]
     return (x.data - x.storage.data) // itemsize, (x.storage.data + x.storage.nbytes - x.data) // itemsize
@@ -104,7 +104,7 @@ cdef Tensor window(Tensor x, tuple shape, tuple strides, Py_ssize_t offset):
     return view_tensor(x, len(shape), dims, steps, offset)
 
 
-def take_window(Tensor x, tuple layout):
+def take_window(Tensor x not None, tuple layout):
     """The elements of x where a view of that layout has them: a view of x if x is laid out as the base, else of a copy."""
     base_shape, base_strides, shape, strides, offset = layout
     cdef Tensor source = x
@@ -146,7 +146,7 @@ cdef Tensor share(Tensor block, Tensor places):
     return block
 
 
-def put_window(Tensor x, Tensor value, tuple layout):
+def put_window(Tensor x not None, Tensor value not None, tuple layout):
     """A copy of x with value written where a view of that layout has its elements."""
     base_shape, base_strides, shape, strides, offset = layout
     cdef Tensor out = with_layout(x.dtype_id, base_shape, base_strides)
@@ -156,7 +156,7 @@ def put_window(Tensor x, Tensor value, tuple layout):
     return out
 
 
-def spread_window(Tensor g, tuple layout):
+def spread_window(Tensor g not None, tuple layout):
     """The adjoint of take_window: zeros laid out as the base, with g added where the view has its elements.
 
     Elements of the base that share a place share what it gets: whatever the base was made from adds them up again.

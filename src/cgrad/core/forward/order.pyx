@@ -100,7 +100,7 @@ cdef Tensor few(Tensor x, Py_ssize_t k, int axis, bint largest):
     return out
 
 
-def sort(Tensor x, axis, descending):
+def sort(Tensor x not None, axis, descending):
     """The elements in order."""
     out = x.clone()
     array = convert.numpy(out)
@@ -158,7 +158,7 @@ cdef Tensor packed_argsort(Tensor x, int axis, bint descending):
     return keys
 
 
-def argsort(Tensor x, axis, descending, stable):
+def argsort(Tensor x not None, axis, descending, stable):
     """Places of the elements in order."""
     if x.dtype_id != UINT32 and ITEMSIZE[x.dtype_id] <= 4 and x.count < 0x7fffffff:
         return packed_argsort(x, axis, descending)
@@ -170,7 +170,7 @@ def argsort(Tensor x, axis, descending, stable):
     return convert.share_array(array.shape[axis] - 1 - backwards)
 
 
-def top(Tensor x, k, axis, largest, ordered):
+def top(Tensor x not None, k, axis, largest, ordered):
     """Places of the k largest or smallest elements."""
     if 0 < k <= FEW:
         return few(x, k, axis, largest)
@@ -187,7 +187,7 @@ def top(Tensor x, k, axis, largest, ordered):
     return convert.share_array(found)
 
 
-def kth(Tensor x, k, axis):
+def kth(Tensor x not None, k, axis):
     """Place of the k-th smallest element, counted from 0."""
     if k < FEW:
         array = convert.numpy(few(x, k + 1, axis, False))
@@ -213,7 +213,7 @@ cdef void prefer_nan(const floating* x, int64_t* places, Py_ssize_t outer, Py_ss
         places += inner
 
 
-def median(Tensor x, axis):
+def median(Tensor x not None, axis):
     """Place of the median, the lower one of two; of the first NaN if there is one."""
     cdef Py_ssize_t inner, n = shape_of(x)[axis], outer = around(x, axis, &inner)
     cdef Tensor found = kth(x, (n - 1) // 2, axis)
@@ -227,7 +227,7 @@ def median(Tensor x, axis):
     return found
 
 
-def nanmedian(Tensor x, axis):
+def nanmedian(Tensor x not None, axis):
     """Place of the median of what is not NaN."""
     array = convert.numpy(x)
     valid = np.sum(array == array, axis, keepdims=True)
@@ -250,7 +250,7 @@ cdef void most_frequent(const element* x, const int64_t* order, int64_t* out, Py
                     run = 0
 
 
-def mode(Tensor x, axis):
+def mode(Tensor x not None, axis):
     """Last place of the element that occurs most often; of the smallest if there are several."""
     cdef Tensor order = contiguous_tensor(argsort(x, axis, False, True)), out = places_for(x, axis, 1)
     cdef Py_ssize_t inner, n = shape_of(x)[axis], outer = around(x, axis, &inner)

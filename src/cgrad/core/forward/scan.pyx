@@ -86,16 +86,16 @@ cdef Tensor run(Scan which, Tensor x, Tensor a, int axis, bint reverse):
     return cast_tensor(out, UINT64) if unsigned else out            # the same bits
 
 
-def cumulative_sum(Tensor x, int axis, bint reverse):
+def cumulative_sum(Tensor x not None, int axis, bint reverse):
     """out[i] = x[0] + ... + x[i], or from the other end."""
     return run(SUM, x, None, axis, reverse)
 
 
-def cumulative_prod(Tensor x, int axis):
+def cumulative_prod(Tensor x not None, int axis):
     """out[i] = x[0] * ... * x[i]."""
     return run(PRODUCT, x, None, axis, False)
 
 
-def recurrence(Tensor x, Tensor a, int axis, bint reverse):
+def recurrence(Tensor x not None, Tensor a not None, int axis, bint reverse):
     """out[i] = x[i] + a[i] * out[i - 1] with out[-1] = 0, or from the other end."""
     return run(RECURRENCE, x, a, axis, reverse)

@@ -108,7 +108,7 @@ cdef tuple complete(Tensor x, tuple shape):
     return shape[:at] + (x.count // rest,) + shape[at + 1:]
 
 
-def reshape(Tensor x, tuple shape):
+def reshape(Tensor x not None, tuple shape):
     """`x` with another shape of as many elements; one extent may be -1.  A view wherever strides allow, else a copy."""
     cdef Py_ssize_t dims[MAX_DIMS]
     cdef Py_ssize_t strides[MAX_DIMS]
@@ -127,7 +127,7 @@ def reshape(Tensor x, tuple shape):
     return view_tensor(x, rank, dims, strides, 0)
 
 
-def can_view(Tensor x, tuple shape):
+def can_view(Tensor x not None, tuple shape):
     """Whether `x` can be seen as `shape` (complete, as many elements) without a copy."""
     cdef Py_ssize_t dims[MAX_DIMS]
     cdef Py_ssize_t strides[MAX_DIMS]
@@ -137,7 +137,7 @@ def can_view(Tensor x, tuple shape):
     return x.count == 0 or strides_for(x, rank, dims, strides)
 
 
-def permute(Tensor x, tuple axes):
+def permute(Tensor x not None, tuple axes):
     """Axis i of the result is axis axes[i] of `x`."""
     cdef Py_ssize_t dims[MAX_DIMS]
     cdef Py_ssize_t strides[MAX_DIMS]
@@ -152,7 +152,7 @@ def permute(Tensor x, tuple axes):
     return view_tensor(x, x.rank, dims, strides, 0)
 
 
-def squeeze(Tensor x, tuple axes):
+def squeeze(Tensor x not None, tuple axes):
     """`x` without the named axes, each of length 1."""
     cdef Py_ssize_t dims[MAX_DIMS]
     cdef Py_ssize_t strides[MAX_DIMS]
@@ -169,7 +169,7 @@ def squeeze(Tensor x, tuple axes):
     return view_tensor(x, rank, dims, strides, 0)
 
 
-def expand_dims(Tensor x, tuple axes):
+def expand_dims(Tensor x not None, tuple axes):
     """`x` with new axes of length 1 at the places `axes` of the result."""
     cdef Py_ssize_t dims[MAX_DIMS]
     cdef Py_ssize_t strides[MAX_DIMS]
@@ -195,7 +195,7 @@ def expand_dims(Tensor x, tuple axes):
     return view_tensor(x, rank, dims, strides, 0)
 
 
-def broadcast_to(Tensor x, tuple shape):
+def broadcast_to(Tensor x not None, tuple shape):
     """`x` repeated, without a copy, along new leading axes and axes of length 1."""
     cdef Py_ssize_t dims[MAX_DIMS]
     cdef Py_ssize_t strides[MAX_DIMS]
@@ -218,7 +218,7 @@ def broadcast_to(Tensor x, tuple shape):
     return view_tensor(x, rank, dims, strides, 0)
 
 
-def flip(Tensor x, tuple axes):
+def flip(Tensor x not None, tuple axes):
     """`x` read backwards along the named axes."""
     cdef Py_ssize_t strides[MAX_DIMS]
     cdef unsigned long long turn = axis_bits("flip", x, axes)
@@ -233,7 +233,7 @@ def flip(Tensor x, tuple axes):
     return view_tensor(x, x.rank, shape_of(x), strides, offset)
 
 
-def diagonal(Tensor x, Py_ssize_t offset, tuple axes):
+def diagonal(Tensor x not None, Py_ssize_t offset, tuple axes):
     """The elements [i, i + offset] of two axes along a last one (for a negative offset [i - offset, i])."""
     cdef Py_ssize_t dims[MAX_DIMS]
     cdef Py_ssize_t strides[MAX_DIMS]

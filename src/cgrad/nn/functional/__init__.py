@@ -32,6 +32,7 @@ from cgrad.nn.functional.pooling import (
 )
 from cgrad.nn.functional.recurrent import gru_cell, lstm_cell, rnn_relu_cell, rnn_tanh_cell
 from cgrad.nn.functional.sampling import affine_grid, grid_sample
+from cgrad.ops.define import open_doors
 
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d", "adaptive_max_pool2d", "adaptive_max_pool3d",
@@ -49,3 +50,5 @@ __all__ = [
     "softshrink", "softsign", "tanh", "tanhshrink", "threshold", "threshold_", "triplet_margin_loss", "triplet_margin_with_distance_loss", "unfold",
     "upsample",
 ]
+
+open_doors(globals())

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import cgrad as cg
 from cgrad.core.forward.optim import limit, total_norm
 from cgrad.core.tensor import Tensor
+from cgrad.ops.define import open_doors
 
 if TYPE_CHECKING:
     from cgrad.nn.utils.fusion import fuse_conv_bn_eval, fuse_conv_bn_weights, fuse_linear_bn_eval, fuse_linear_bn_weights
@@ -230,3 +231,6 @@ def remove_spectral_norm(module, name="weight"):
     Linear(in_features=2, out_features=2, bias=True)
     """
     return remove_weight_norm(module, name)
+
+
+open_doors(globals())

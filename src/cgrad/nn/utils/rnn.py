@@ -17,6 +17,7 @@ from collections import namedtuple
 
 import cgrad as cg
 from cgrad.core.tensor import Tensor
+from cgrad.ops.define import open_doors
 
 __all__ = ["PackedSequence", "invert_permutation", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence", "pad_sequence",
            "unpack_sequence", "unpad_sequence"]
@@ -302,3 +303,6 @@ def unpack_sequence(packed_sequences):
     [tensor([1, 2]), tensor([3])]
     """
     return unpad_sequence(*pad_packed_sequence(packed_sequences, batch_first=True), batch_first=True)
+
+
+open_doors(globals())

@@ -1,0 +1,115 @@
+"""What is said of a call that failed: which function was called, with what, and what would work.
+
+`door.pyx` asks here when a public function raises, so nothing of this costs a call that goes well, and no function has to say by itself what
+holds for all: that a keyword is misspelt, that an argument is missing or no tensor.  An error that names the function already, and one
+that comes from the user's own code (a function given to `vmap`, a `forward`), stays as it is.
+"""
+import difflib
+import inspect
+import os
+import re
+
+import numpy as np
+from numpy.exceptions import AxisError
+from numpy.linalg import LinAlgError
+
+from cgrad.core.source import HERE
+from cgrad.core.tensor import Tensor
+
+_OURS = (HERE, "src/cgrad", os.path.dirname(np.__file__))          # where Cython says that its code is, too
+_EXPLAINED = {AttributeError: TypeError, KeyError: TypeError, ZeroDivisionError: ValueError, AssertionError: ValueError, TypeError: TypeError,
+              ValueError: ValueError, IndexError: IndexError, OverflowError: OverflowError, AxisError: AxisError, LinAlgError: LinAlgError}
+_OF_OPERATION = re.compile(r"[A-Za-z_][\w.]*: ")
+_PYTHONS_OWN = re.compile(r"' object |operand|unpack|not supported between|out of range|out of bounds|too large to convert|Argument '|argument must be|"
+                          r"must be real number|must be integers|an integer is required|cannot be interpreted|can only concatenate|math domain|'\w+'$")
+_WRONG_TYPE = re.compile(r"Argument '(\w+)' (?:has incorrect type \(expected ([\w.]+)|must not be None)")
+
+
+def explained(name, function, renames, args, named, error):
+    """The error to raise in place of `error`, or None if that says enough."""
+    kind = next((_EXPLAINED[base] for base in type(error).__mro__ if base in _EXPLAINED), None)
+    if kind is None or _from_outside(error.__traceback__):
+        return None
+    signature = inspect.signature(function)
+    if type(error) is TypeError:
+        problem = _misfit(signature, renames, args, named, str(error))
+        if problem is not None:
+            return TypeError(f"{name}: {problem}; call it as {name}{_brief(signature)}")
+    text = str(error)
+    if re.match(rf"(\w+\.)*{re.escape(name)}_?\b", text):
+        return None
+    if _OF_OPERATION.match(text):                                   # of an operation that it is made of
+        return _like(error, kind, f"{name}: {text}")
+    given = signature.bind(*args, **{renames.get(key, key): value for key, value in named.items()}).arguments
+    return _like(error, kind, f"{name}: {_in_our_words(error, text, given) or text}")
+
+
+def _like(error, kind, text):
+    """An error of the given kind, or of the class of `error` where that is one."""
+    if isinstance(error, kind):
+        try:
+            return type(error)(text)
+        except TypeError:                                           # NumPy has some that take more than a text
+            pass
+    return kind(text)
+
+
+def _from_outside(traceback):
+    while traceback is not None:
+        if not traceback.tb_frame.f_code.co_filename.startswith(_OURS):
+            return True
+        traceback = traceback.tb_next
+    return False
+
+
+def _misfit(signature, renames, args, named, text):
+    """What does not fit the parameters, or None."""
+    parameters = signature.parameters
+    refused = re.search(r"got an unexpected keyword argument '(\w+)'", text)
+    if refused:
+        for key in named:
+            if renames.get(key, key) not in parameters and refused[1] in (key, renames.get(key)):
+                near = difflib.get_close_matches(key, [*parameters, *renames], 1)
+                return f"no argument is called {key!r}" + (f"; did you mean {near[0]!r}?" if near else "")
+    try:
+        signature.bind(*args, **{renames.get(key, key): value for key, value in named.items()})
+    except TypeError as error:
+        return f"{error} ({len(args)} given by position)" if "positional" in str(error) else str(error)
+    return None
+
+
+def _brief(signature):
+    """The signature without annotations."""
+    parameters = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
+    return str(signature.replace(parameters=parameters, return_annotation=signature.empty))
+
+
+def _in_our_words(error, text, given):
+    """What Python said of a value somewhere inside, said of the arguments; None if the text is cgrad's own."""
+    others = {key: value for key, value in given.items() if not isinstance(value, Tensor)}
+    if not isinstance(error, AttributeError) and not _PYTHONS_OWN.search(text):
+        return None
+    if isinstance(error, AttributeError) and hasattr(Tensor, str(error.name)):
+        for key, value in others.items():
+            if value is error.obj:
+                return f"{key} must be a tensor, got {described(value)}"
+    match = _WRONG_TYPE.match(text)
+    if match and match[2] in (None, "cgrad.core.tensor.Tensor") or isinstance(error, AttributeError):
+        return f"expected a tensor, got {_listed(others or given)}"
+    return f"cannot work with {_listed(given)}: {text}"
+
+
+def _listed(given):
+    return ", ".join(f"{key} = {described(value)}" for key, value in given.items())
+
+
+def described(value):
+    """A value in a few words."""
+    if isinstance(value, Tensor):
+        return f"a tensor of shape {tuple(value.shape)} and dtype {value.dtype.name}"
+    if isinstance(value, np.ndarray):
+        return f"an array of shape {value.shape} and dtype {value.dtype}"
+    if isinstance(value, (list, tuple)) and any(isinstance(item, (Tensor, np.ndarray)) for item in value):
+        return f"a {type(value).__name__} of {len(value)}: " + ", ".join(described(item) for item in value[:3]) + ", ..." * (len(value) > 3)
+    text = repr(value)
+    return f"{text if len(text) <= 60 else text[:57] + '...'} ({type(value).__name__})"

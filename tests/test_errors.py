@@ -1,0 +1,241 @@
+"""Errors that teach: which function, what was wrong, the shapes, dtypes or values that were met, and what would work."""
+import re
+import warnings
+
+import cases
+import network_cases  # noqa: F401, adds its rows to those of cases
+import numpy as np
+import pytest
+from numpy.exceptions import AxisError
+
+import cgrad as cg
+from cgrad import func, nn, optim
+from cgrad.nn import functional as F
+
+
+class Odd:
+    def __repr__(self):
+        return "<odd>"
+
+
+def x():
+    return cg.ones(2, 3)
+
+
+def w():
+    return cg.ones(2, 3, requires_grad=True)
+
+
+def adam(**options):
+    return optim.Adam([w()], **options)
+
+
+# what is called, the type of the error, and what its text says (spaces stand for anything)
+SIGNATURES = [
+    (lambda: cg.sum(x(), axs=0), TypeError, "sum: no argument is called 'axs'; did you mean 'axis'?; call it as sum(x, axis=None"),
+    (lambda: cg.sum(x(), keepdimz=True), TypeError, "sum: no argument is called 'keepdimz'; did you mean 'keepdim'?"),
+    (lambda: x().sum(axes=1), TypeError, "sum: no argument is called 'axes'; did you mean 'axis'?"),
+    (lambda: cg.exp(x(), base=2), TypeError, "exp: no argument is called 'base'; call it as exp(x"),
+    (lambda: cg.exp(), TypeError, "exp: missing a required argument: 'x'; call it as exp(x"),
+    (lambda: cg.exp(x(), 1, 2), TypeError, "exp: too many positional arguments (3 given by position); call it as exp(x"),
+    (lambda: x().exp(1), TypeError, "exp: too many positional arguments (2 given by position)"),
+    (lambda: cg.add(x(), x(), bata=1), TypeError, "add: no argument is called 'bata'"),
+    (lambda: cg.zeros(2, dtyp=cg.float64), TypeError, "zeros: no argument is called 'dtyp'; did you mean 'dtype'?"),
+    (lambda: F.mse_loss(x(), x(), reductions="sum"), TypeError, "mse_loss: no argument is called 'reductions'; did you mean 'reduction'?"),
+    (lambda: F.conv2d(x()), TypeError, "conv2d: missing a required argument: 'weight'"),
+    (lambda: cg.sum(x(), 0, axis=1), TypeError, "sum: multiple values for argument 'axis'"),
+    (lambda: nn.Linear(3, 4, baias=True), TypeError, "Linear unexpected keyword argument 'baias'"),
+    (lambda: nn.Linear(3), TypeError, "Linear missing 'out_features'"),
+    (lambda: adam(lrr=1), TypeError, "Adam unexpected keyword argument 'lrr'"),
+]
+OPERANDS = [
+    (lambda: cg.exp(None), TypeError, "exp: operands are tensors, arrays or numbers, got NoneType"),
+    (lambda: cg.clone(None), TypeError, "clone: got NoneType"),
+    (lambda: cg.concat([x(), None]), TypeError, "concat: NoneType"),
+    (lambda: F.conv1d(None, cg.ones(1, 1, 1)), TypeError, "conv1d: cannot make a tensor from NoneType"),
+    (lambda: F.layer_norm("a", (2,)), TypeError, "layer_norm: input must be a tensor, got 'a' (str)"),
+    (lambda: F.dropout(np.array(["a"])), TypeError, "dropout: expected a tensor, got input = an array of shape (1,) and dtype <U1"),
+    (lambda: x() + np.array(["a"]), TypeError, "add: arrays of dtype <U1 are not supported"),
+    (lambda: cg.sort(Odd()), TypeError, "sort: cannot make a tensor from Odd"),
+    (lambda: cg.tensor("a"), TypeError, "tensor: cannot make a tensor from str"),
+    (lambda: cg.tensor([[1, 2], [3]]), ValueError, "tensor: ragged nested sequence: data[1] is a sequence of length 1, but data[0] is a sequence of length 2"),
+    (lambda: cg.asarray(np.array([Odd()])), TypeError, "asarray: arrays of dtype object are not supported"),
+    (lambda: F.pixel_shuffle(cg.ones(1, 4, 2, 2), (0, 0)), TypeError,
+     "pixel_shuffle: cannot work with input = a tensor of shape (1, 4, 2, 2) and dtype float32, upscale_factor = (0, 0) (tuple):"),
+    (lambda: -cg.tensor([True]), TypeError, "negative: not defined for bool tensors; convert them first"),
+]
+SHAPES_AND_AXES = [
+    (lambda: x() + cg.ones(4), ValueError, "add: shapes (2, 3), (4,) do not broadcast"),
+    (lambda: cg.dist(x(), cg.ones(7)), ValueError, "dist: shapes (2, 3), (7,) do not broadcast"),
+    (lambda: x() @ cg.ones(2, 2), ValueError, "matmul: (3) must equal (2); got shapes (2, 3) and (2, 2)"),
+    (lambda: cg.sum(x(), axis=7), AxisError, "sum: axis 7 is out of range for a tensor with 2 axes; use -2 to 1"),
+    (lambda: cg.sum(x(), axis=(0, 0)), ValueError, "sum: axis 0 is named twice in (0, 0)"),
+    (lambda: cg.sum(x(), axis="a"), TypeError, "sum: axis must be an integer, got 'a'"),
+    (lambda: F.softmin(x(), 5), AxisError, "softmin: axis 5 is out of range for a tensor with 2 axes"),
+    (lambda: cg.concat([x(), cg.ones(2, 4)]), ValueError, "concat: shapes must agree except along axis 0; number 0 has (2, 3), number 1 (2, 4)"),
+    (lambda: cg.zeros(-1), ValueError, "zeros: an axis cannot have a negative length; got shape (-1,)"),
+    (lambda: x().reshape(5), ValueError, "reshape: 6 elements of shape (2, 3) do not fit into (5,)"),
+    (lambda: F.linear(x(), cg.ones(4, 5)), ValueError, "linear: got input (2, 3) and weight (4, 5)"),
+    (lambda: nn.Conv2d(3, 4, 3)(cg.ones(1, 2, 5, 5)), ValueError, "conv2d: weight of shape (4, 3, 3, 3) does not fit an input of shape (1, 2, 5, 5)"),
+    (lambda: nn.MSELoss()(x(), cg.ones(3, 2)), ValueError, "mse_loss: same shape, got (2, 3) and (3, 2); target.reshape(2, 3) would fit"),
+    (lambda: cg.linalg.inv(x()), ValueError, "inv: x must be square in its last two axes, got shape (2, 3)"),
+    (lambda: cg.linalg.inv(cg.zeros(2, 2)), np.linalg.LinAlgError, "inv: the 2 x 2 matrix is singular"),
+]
+INDICES = [
+    (lambda: x()[5], IndexError, "index 5 is out of bounds for axis 0 with size 2"),
+    (lambda: x()[0, 0, 0], IndexError, "too many indices: the tensor has 2 axes, but 3 were indexed"),
+    (lambda: x()["a"], IndexError, "only integers, slices got str ('a')"),
+    (lambda: x()[cg.tensor([0.5])], IndexError, "must hold integers or bools, not float32"),
+    (lambda: x().__setitem__(0, cg.ones(5)), ValueError, "setitem: a value of shape (5,) does not broadcast to the indexed shape (3,)"),
+    (lambda: cg.gather(x(), 0, cg.tensor([[9]])), IndexError, "gather: index 9 is out of bounds for axis 0 with size 2"),
+    (lambda: nn.Embedding(3, 4)(cg.tensor([5])), IndexError, "embedding: index 5 is out of range for a table of 3 rows"),
+    (lambda: nn.CrossEntropyLoss()(x(), cg.tensor([5, 0])), IndexError, "cross_entropy: class indices must lie in [0, 3) got 5"),
+]
+OPTIONS = [
+    (lambda: nn.Linear(-1, 3), ValueError, "Linear: in_features must be an int of at least 0, got -1"),
+    (lambda: nn.Conv2d(3, 5, 3, groups=2), ValueError, "Conv2d: in_channels=3 cannot be divided into 2 groups"),
+    (lambda: nn.Dropout(2.0), ValueError, "Dropout: the probability p must lie in [0, 1], got 2.0"),
+    (lambda: nn.Dropout("a"), TypeError, "Dropout: the probability p must be a number, got 'a'"),
+    (lambda: nn.MSELoss(reduction="avg"), ValueError, "MSELoss: reduction must be one of mean, sum, none, got 'avg'"),
+    (lambda: adam(lr=-1), ValueError, "Adam: invalid lr: -1"),
+    (lambda: adam(lr="a"), TypeError, "Adam: lr must be a number, got 'a'"),
+    (lambda: adam(lr=None), TypeError, "Adam: lr must be a number, got None"),
+    (lambda: adam(betas=3), TypeError, "Adam: betas must be 2 numbers, got 3"),
+    (lambda: adam(betas=(2, 3)), ValueError, "Adam: invalid betas: (2, 3)"),
+    (lambda: optim.SGD(nn.Linear(2, 2)), TypeError, "SGD: params must be an iterable of tensors or dicts, got Linear; pass its parameters()"),
+    (lambda: optim.SGD(3), TypeError, "SGD: params must be an iterable of tensors or dicts, got int"),
+    (lambda: optim.SGD([]), ValueError, "SGD: got an empty parameter list"),
+    (lambda: optim.lr_scheduler.StepLR(adam(), 0), ValueError, "StepLR: step_size must be positive, got 0"),
+    (lambda: cg.zeros(2, device="cuda"), ValueError, "zeros: device must be 'cpu' or None, got 'cuda'"),
+    (lambda: nn.Linear(2, 2).to("cuda"), ValueError, "to: cgrad computes on the CPU only, got device 'cuda'"),
+    (lambda: cg.zeros(2, dtype="x"), TypeError, "zeros: 'x' is not a type that tensors can have; use one of bool"),
+    (lambda: cg.set_num_threads("a"), TypeError, "set_num_threads: the number of threads must be an integer, got 'a'"),
+    (lambda: cg.memory.set_limit("a"), TypeError, "set_limit: the limit must be an integer, got 'a'"),
+    (lambda: cg.data.DataLoader(x(), batch_size=0), ValueError, "DataLoader: batch_size must be a positive int or None, got 0"),
+    (lambda: cg.data.TensorDataset(x(), cg.ones(5)), ValueError, "TensorDataset: the same length got shapes (2, 3), (5,)"),
+    (lambda: cg.load(3), TypeError, "load: expected a path or a binary file object to read, got int"),
+    (lambda: nn.utils.clip_grad_norm_(3, 1.0), TypeError, "clip_grad_norm_: parameters = 3 (int)"),
+    (lambda: nn.utils.rnn.pad_sequence(3), TypeError, "pad_sequence: sequences = 3 (int)"),
+]
+DERIVATIVES = [
+    (lambda: w().backward(), RuntimeError, "backward: only for a scalar result, this one has shape (2, 3); reduce it to a scalar first"),
+    (lambda: w().sum().backward(cg.ones(3)), RuntimeError, "backward: the gradient for result 0 has shape (3,), but the result has shape ()"),
+    (lambda: cg.tensor([1, 2], requires_grad=True), RuntimeError, "requires_grad: only floating-point tensors have gradients, this one is int64"),
+    (lambda: cg.autograd.grad(3, w()), TypeError, "grad: outputs must be a tensor or a sequence of tensors, got int"),
+    (lambda: cg.autograd.grad(w().sum(), 3), TypeError, "grad: inputs must be a tensor or a sequence of tensors, got int"),
+    (lambda: cg.autograd.checkpoint(3, x()), TypeError, "checkpoint: expected a function, got int"),
+    (lambda: func.grad(3), TypeError, "grad: expected a function, got int"),
+    (lambda: func.grad(lambda v: v)(x()), ValueError, "grad: the function must return one number, got a tensor of shape (2, 3)"),
+    (lambda: func.grad(lambda v: v.sum(), argnums=3)(x()), ValueError, "grad: there is no argument 3"),
+    (lambda: func.vmap(lambda a, b: a)(x(), cg.ones(3)), ValueError, "vmap: different numbers of examples: 2 3"),
+    (lambda: func.functional_call(3, {}, x()), TypeError, "functional_call: expected a Module, got int"),
+    (lambda: func.functional_call(nn.Linear(2, 2), {"wight": x()}, x()), KeyError, "functional_call: there is no parameter or buffer 'wight' in Linear"),
+    (lambda: w().add_(1), RuntimeError, "add_: a leaf tensor that requires grad cannot be changed in place cgrad.no_grad()"),
+    (lambda: w().numpy(), RuntimeError, "numpy: the tensor requires grad use x.detach().numpy()"),
+    (lambda: x().item(), ValueError, "item: only a tensor with one element this one has shape (2, 3)"),
+    (lambda: bool(x()), ValueError, "bool: the truth of a tensor of shape (2, 3) is ambiguous; use any() or all()"),
+]
+TABLE = [*SIGNATURES, *OPERANDS, *SHAPES_AND_AXES, *INDICES, *OPTIONS, *DERIVATIVES]
+
+
+@pytest.mark.parametrize(("call", "kind", "says"), TABLE, ids=[re.sub(r"\W+", "-", says[:40]) for _, _, says in TABLE])
+def test_the_text_says_what_was_wrong(call, kind, says):
+    with pytest.raises(kind) as caught:
+        call()
+    parts = [re.escape(part) for part in says.split(" ")]
+    assert re.search(".*?".join(parts), str(caught.value)), str(caught.value)
+
+
+@pytest.mark.parametrize("call", [
+    lambda: cg.Tensor.fill_(None, 1), lambda: cg.Tensor.zero_(None), lambda: cg.Tensor.clone(None), lambda: cg.Tensor.copy_(None, cg.ones(1)),
+    lambda: cg.ones(1).copy_(None), lambda: cg.Tensor.exp_(None), lambda: cg.matmul(cg.ones(2, 2), None), lambda: F.cross_entropy(cg.ones(1, 2), None),
+], ids=range(8))
+def test_none_in_place_of_a_tensor_does_not_crash(call):
+    with pytest.raises((TypeError, AttributeError)):
+        call()
+
+
+def test_errors_of_the_users_own_code_stay_as_they_are():
+    class Mine(cg.Op):
+        def forward(self, x):
+            return {}["nothing"]
+
+    for call in (lambda: Mine()(cg.ones(1)), lambda: func.vmap(lambda v: {}["nothing"])(cg.ones(2)), lambda: cg.autograd.checkpoint(Mine(), cg.ones(1))):
+        with pytest.raises(KeyError, match="^'nothing'$"):
+            call()
+    with pytest.raises(AttributeError, match="has no attribute 'colour'"):
+        func.grad(lambda v: v.colour)(cg.ones(1))
+
+
+# ------------------------------------------------------------------------------------------------ every function, by rule
+INTERNAL = re.compile(r"<locals>|<lambda>|Buffer dtype|an integer is required|incorrect type \(expected|_\w+\(\) |must not be None")
+
+
+def right_calls():
+    """One call of each function of the tables of cases, as (name, function, arguments, keywords)."""
+    rng = np.random.default_rng(0)
+
+    def made(a):
+        if isinstance(a, cases.Draw):
+            return cg.tensor(a.make(rng, np.float32))
+        if isinstance(a, cases.Pick):
+            return cg.tensor(a.make(rng))
+        return type(a)(made(b) for b in a) if type(a) in (list, tuple) else a
+
+    found = {}
+    for row in cases.ROWS:
+        function = cg
+        for part in row.name.split("."):
+            function = getattr(function, part, None)
+        if row.name in found or function is None or "Tensor." in row.name or row.name in ("foreign_op", "setitem"):
+            continue
+        sample = row.samples[-1]
+        args, kwargs = made(sample.args), {key: made(value) for key, value in sample.kwargs.items()}
+        try:
+            function(*args, **kwargs)
+        except Exception:      # noqa: BLE001, S112  the row has a call of its own
+            continue
+        found[row.name] = (function, args, kwargs)
+    return found
+
+
+def wrong_calls(args, kwargs):
+    """The same with one thing wrong."""
+    for i, a in enumerate(args):
+        wrong = [Odd(), "text", {}, np.array([Odd()])]
+        if isinstance(a, cg.Tensor):
+            wrong += [None, cg.zeros(2, 3, 1, 7, 5, dtype=a.dtype), cg.zeros((), dtype=a.dtype), [[1.0, 2.0], [3.0]], np.array(["a"])]
+        else:
+            wrong += [-99, 1.5, (0, 0), [99]]
+        for value in wrong:
+            yield (*args[:i], value, *args[i + 1:]), kwargs
+    for key in kwargs:
+        yield args, {**kwargs, key: Odd()}
+        yield args, {key + "s" if name == key else name: value for name, value in kwargs.items()}
+    yield args, {**kwargs, "nonsense": 1}
+    yield (), {}
+    yield (*args, *[1] * 12), kwargs
+
+
+CALLS = right_calls()
+
+
+def test_the_tables_have_calls_of_most_functions():
+    assert len(CALLS) > 350
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_wrong_calls_are_refused_by_name(name):
+    function, args, kwargs = CALLS[name]
+    short = name.rpartition(".")[2]
+    weak = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for wrong_args, wrong_kwargs in wrong_calls(args, kwargs):
+            try:
+                function(*wrong_args, **wrong_kwargs)
+            except (TypeError, ValueError, IndexError, RuntimeError, OverflowError) as error:
+                text = str(error)
+                if short not in text or len(text) < len(short) + 10 or INTERNAL.search(text):
+                    weak.append(f"{type(error).__name__}: {text}")
+    assert not weak
