@@ -66,7 +66,8 @@ def register_hook(x, hook):
     tensor(20.)
     """
     if not x.requires_grad:
-        raise RuntimeError("register_hook: the tensor does not require grad, so no gradient will reach it")
+        from cgrad.core.untracked import untracked_text
+        raise RuntimeError(f"register_hook: no gradient will reach the tensor: {untracked_text(x)}")
     if not callable(hook):
         raise TypeError(f"register_hook: a hook is a function, got {type(hook).__name__}")
     return Handle(hooks.add_hook(x, hook))
@@ -111,7 +112,8 @@ def register_post_accumulate_grad_hook(x, hook):
     (tensor(0.7000, requires_grad=True), None)
     """
     if not x.requires_grad:
-        raise RuntimeError("register_post_accumulate_grad_hook: the tensor does not require grad, so nothing will be added to its .grad")
+        from cgrad.core.untracked import untracked_text
+        raise RuntimeError(f"register_post_accumulate_grad_hook: nothing will be added to the tensor's .grad: {untracked_text(x)}")
     if not x.is_leaf:
         raise RuntimeError("register_post_accumulate_grad_hook: the tensor is the result of an operation; a leaf accumulates gradients, "
                            "for results use register_hook")

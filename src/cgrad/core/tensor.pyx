@@ -395,7 +395,8 @@ cdef class Tensor:
         if stale(self):
             refresh(self)
         if not self.flags & REQUIRES_GRAD:
-            raise RuntimeError("retain_grad: the tensor does not require grad, so none will reach it; was it made under no_grad or detached?")
+            from cgrad.core.untracked import untracked_text
+            raise RuntimeError(f"retain_grad: no gradient will reach the tensor: {untracked_text(self)}")
         if self.node is None or self.retains_grad:
             return
         watch_gradient(self.node, self.output_number, self)
