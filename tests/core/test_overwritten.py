@@ -120,6 +120,11 @@ def test_a_result_that_no_rule_reads_may_be_written():
     y.sum().backward()
     assert x.grad.tolist() == [[1.0, 2.0, 0.0]]
     x.grad = None
+    y = cg.tensor(np.array([[2.0, 6.0, 3.0]])) / x
+    y -= 1.0
+    y.sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), [[-2.0, -6 / 9, -3 / 4]], rtol=1e-15)
+    x.grad = None
     loss = cg.nn.functional.cross_entropy(x, cg.tensor([1]), reduction="none")
     loss *= cg.tensor(np.array([2.0]))
     loss.sum().backward()

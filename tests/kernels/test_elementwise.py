@@ -51,7 +51,7 @@ GRADIENTS = {     # (g, saved values) -> gradient; within a few ulp of the large
     "softplus_backward": lambda g, x: g * s(x), "silu_backward": lambda g, x: g * (s(x) + x * s(x) * s(-x)),
     "gelu_backward": lambda g, x: g * (phi(x) + x * np.exp(-x * x / 2) / math.sqrt(2 * math.pi)),
     "maximum_backward": lambda g, x, y: g * np.heaviside(x - y, 0.5), "minimum_backward": lambda g, x, y: g * np.heaviside(y - x, 0.5),
-    "gelu_tanh_backward": lambda g, x: g * gelu_tanh_slope(x), "divide_backward_y": lambda g, out, y: -g * out / y,
+    "gelu_tanh_backward": lambda g, x: g * gelu_tanh_slope(x), "divide_backward_y": lambda g, x, y: -g * (x / y) / y,
     "power_backward_x": lambda g, x, y: np.where(y == 0, 0, g * y * np.power(x, y - 1)),
 }
 COVERED_BY_NUMPY = {name for name in NAMES if isinstance(getattr(np, NUMPY.get(name, name), None), np.ufunc)}

@@ -379,8 +379,8 @@ cdef inline real minimum_backward_(real g, real x, real y) noexcept nogil:
     return g * <real>0.5 if x == y else <real>0 if x > y else g
 
 
-cdef inline real divide_backward_y_(real g, real out, real y) noexcept nogil:
-    return -g * out / y
+cdef inline real divide_backward_y_(real g, real x, real y) noexcept nogil:
+    return -g * (x / y) / y
 
 
 cdef inline real power_backward_x_(real g, real x, real y) noexcept nogil:

@@ -119,15 +119,16 @@ multiply = define(
             [ 5., 10.]])
     """)
 
+# Not by the result, which what follows may write over: y = a / b; y += c.
 divide = define(
-    "divide", vjp=(lambda g, y: g / y, lambda g, out, y: -g * out / y), kind=ELEMENTWISE,
-    fused=("divide(g, y)", "divide_backward_y(g, out, y)"), result="float", symbol="/", extended=_rounded,
+    "divide", vjp=(lambda g, y: g / y, lambda g, x, y: -g * (x / y) / y), kind=ELEMENTWISE,
+    fused=("divide(g, y)", "divide_backward_y(g, x, y)"), result="float", symbol="/", extended=_rounded,
     doc="""Quotient, elementwise: ``x / y``.
 
     Notes
     -----
     Integers give the default float.  ``rounding_mode="floor"`` and ``"trunc"`` round the quotient, as in PyTorch, and stop
-    the gradient.  Gradient: ``g / y`` and ``-g * out / y``; at ``y = 0`` what IEEE arithmetic makes of it (infinite or NaN).
+    the gradient.  Gradient: ``g / y`` and ``-g * (x / y) / y``; at ``y = 0`` what IEEE arithmetic makes of it (infinite or NaN).
 
     Examples
     --------
