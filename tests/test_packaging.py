@@ -92,7 +92,7 @@ assert x.grad.tolist() == [2.0, 4.0, 6.0]
 cg.show_config()
 from importlib.metadata import requires, version
 assert version("cgrad") == cg.__version__
-assert [r for r in requires("cgrad") if "extra" not in r] == ["numpy>=2"], requires("cgrad")
+assert [r for r in requires("cgrad") if "extra" not in r] == ["numpy>=2.2"], requires("cgrad")
 """
     report = run(python, "-c", code, cwd=tmp_path, PYTHONPATH="")
     assert "isa" in report
