@@ -143,7 +143,7 @@ def test_the_lessons_have_the_same_code_in_both_languages(page):
 
 @pytest.mark.slow
 def test_the_site_builds_without_a_warning(tmp_path):
-    for module in ("sphinx", "pydata_sphinx_theme", "numpydoc", "myst_parser"):
+    for module in ("sphinx", "pydata_sphinx_theme", "numpydoc", "myst_parser", "sphinx_copybutton", "sphinx_gallery"):
         pytest.importorskip(module)
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(cg.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])}
     run = subprocess.run([sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", ROOT / "docs", tmp_path],
