@@ -30,13 +30,19 @@ SELDOM = (
     "cgrad.core.forward_mode", "cgrad.core.graph", "cgrad.core.hooks", "cgrad.core.primitive", "cgrad.kernels.blas",
     "cgrad.kernels.dispatch", "cgrad.kernels.doors",
 )
+# Functions that nobody outside sees, without what Python functions know of themselves (code objects, signatures): 5 KB less each module.
+BARE = ("cgrad.kernels.", "cgrad.core.forward.")
 BUILD_DIR = Path("build", "cython-debug" if DEBUG else "cython")
 
 # NaN, infinity and signed zero must hold, so no -ffast-math; math functions set no errno and nobody traps on an exception
 # flag, which is what lets loops vectorise.  Integer overflow wraps, as in NumPy.
 FLAGS = ["-fno-math-errno", "-fno-trapping-math", "-fno-strict-aliasing", "-fwrapv"]
 # No symbols, no padding between segments, no tables to unwind stacks by (no exception passes through): an eighth of the installed size.
-SLIM = ["-fno-asynchronous-unwind-tables", "-Wl,-s", "-Wl,-z,noseparate-code"]
+SLIM = ["-fno-asynchronous-unwind-tables", "-Wl,-s", "-Wl,-z,noseparate-code", "-Wl,-z,norelro"]
+# What Cython and CPython call unlikely, errors above all, never is in a loop: compiled for size, and put where it is in nobody's way.
+COLD = ["--param=builtin-expect-probability=100"]
+# In shells each loop is written for the strides that occur; gcc would write another one for a stride of 1 beside it (6 % of the size).
+ONE_STRIDE = ["-fno-version-loops-for-strides"]
 ISA = {
     "_avx2": ["-mavx2", "-mfma", "-mf16c", "-mbmi2"],
     "_avx512": ["-mavx512f", "-mavx512dq", "-mavx512bw", "-mavx512vl", "-mavx2", "-mfma", "-mf16c", "-mbmi2",
@@ -59,8 +65,8 @@ int main(void) {
 """
 
 DIRECTIVES = {
-    "language_level": 3, "binding": True, "embedsignature": False, "cdivision": True,
-    "wraparound": False, "boundscheck": DEBUG, "initializedcheck": DEBUG,
+    "language_level": 3, "embedsignature": False, "cdivision": True,
+    "wraparound": False, "boundscheck": DEBUG, "initializedcheck": DEBUG, "auto_pickle": False,
 }
 
 
@@ -124,10 +130,12 @@ class BuildExtensions(build_ext):
 
         self.force = self.force or self.settings_changed()
         self.fit_to_compiler()
-        done = cythonize(self.extensions, build_dir=str(BUILD_DIR), include_path=["src"], nthreads=int(self.parallel or 0),
-                         force=self.force, compiler_directives=DIRECTIVES, shared_utility_qualified_name=SHARED)
-        for extension, cythonized in zip(self.extensions, done, strict=True):
-            extension.sources, extension.depends = cythonized.sources, cythonized.depends
+        for bare in (True, False):
+            group = [extension for extension in self.extensions if extension.name.startswith(BARE) == bare]
+            done = cythonize(group, build_dir=str(BUILD_DIR), include_path=["src"], nthreads=int(self.parallel or 0), force=self.force,
+                             compiler_directives={**DIRECTIVES, "binding": not bare}, shared_utility_qualified_name=SHARED)
+            for extension, cythonized in zip(group, done, strict=True):
+                extension.sources, extension.depends = cythonized.sources, cythonized.depends
         # The largest first, so that no core waits at the end for one that started late.
         self.extensions.sort(key=lambda extension: -os.path.getsize(extension.sources[0]))
         super().build_extensions()
@@ -138,11 +146,14 @@ class BuildExtensions(build_ext):
         if OPENMP_WANTED and openmp is None:
             self.warn("this compiler has no working OpenMP: cgrad is built to compute on one thread")
         slim = SLIM if not DEBUG and "-g" not in os.environ.get("CFLAGS", "").split() and self.compiles("int main(void) { return 0; }", [], SLIM) else []
+        one_stride = ONE_STRIDE if self.compiles("int main(void) { return 0; }", ["-Werror", *ONE_STRIDE]) else []
+        cold = COLD if self.compiles("int main(void) { return 0; }", ["-Werror", *COLD]) else []
         usable = [isa for isa in ISA if X86 and self.compiles(PROBE_ISA, ISA[isa])]
         self.extensions[:] = [e for e in self.extensions if isa_of(e.name) in (None, *usable)]
         for extension in self.extensions:
-            extension.extra_compile_args += ISA.get(isa_of(extension.name), [])
-            extension.extra_compile_args += [flag for flag in slim if not flag.startswith("-Wl")]
+            if isa_of(extension.name):
+                extension.extra_compile_args += ISA[isa_of(extension.name)] + one_stride
+            extension.extra_compile_args += cold + [flag for flag in slim if not flag.startswith("-Wl")]
             extension.extra_link_args += [flag for flag in slim if flag.startswith("-Wl")]
             if openmp and extension.name.rpartition(".")[2] in OPENMP_MODULES:
                 extension.extra_compile_args += openmp[0]
@@ -160,7 +171,7 @@ class BuildExtensions(build_ext):
         """Whether flags differ from those of the last build in this tree (file times do not show that)."""
         stamp = Path("build", "settings.json")
         flags = [compile_flags(module) for module in (SHARED, SELDOM[0], "cgrad.kernels._baseline", "cgrad.kernels.")]
-        now = json.dumps([self.compiler.compiler_so, flags, SELDOM, SLIM, ISA, DEBUG, OPENMP_WANTED, DIRECTIVES])
+        now = json.dumps([self.compiler.compiler_so, flags, SELDOM, SLIM, COLD, ONE_STRIDE, BARE, ISA, DEBUG, OPENMP_WANTED, DIRECTIVES])
         changed = stamp.exists() and stamp.read_text() != now
         stamp.parent.mkdir(exist_ok=True)
         stamp.write_text(now)

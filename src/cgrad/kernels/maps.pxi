@@ -117,6 +117,16 @@ cdef inline void compare_map(bool_t (*f)(number, number) noexcept nogil, number*
             out[i * t0] = f(x[i * t1], y[i * t2])
 
 
+cdef inline void swapped(void (*loop)(number**, const Py_ssize_t*, Py_ssize_t) noexcept nogil, number** p, const Py_ssize_t* s,
+                         Py_ssize_t n) noexcept nogil:
+    """loop(y, x), one loop for two kernels."""
+    cdef number* q[3]
+    cdef Py_ssize_t[3] t
+    q[0], q[1], q[2] = p[0], p[2], p[1]
+    t[0], t[1], t[2] = s[0], s[2], s[1]
+    loop(q, t, n)
+
+
 cdef inline void ternary_map(number (*f)(number, number, number) noexcept nogil, number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil:
     cdef Py_ssize_t i, t0 = s[0], t1 = s[1], t2 = s[2], t3 = s[3]
     cdef number* out = p[0]
