@@ -5,26 +5,16 @@ indices.  Nothing takes the GIL.  Reads are split over threads by index or bag. 
 chunk of rows to zero and, while it is in its cache, adds what belongs there in the order of the indices, so that memory is written
 once and the bits do not depend on the threads.  Which indices fall into a chunk is told by a chain of their positions.
 
-Read next: core/forward/embedding.pyx.
+Read next: rows.pxi, core/forward/embedding.pyx.
 """
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy, memset
 
+from cgrad.kernels.dispatch cimport kernel_table
 from cgrad.kernels.parallel cimport parallel_for
 from cgrad.kernels.table cimport DTypeId
 
-cdef extern from *:
-    """
-    #if defined(__GNUC__)
-    #define cgrad_prefetch(p) __builtin_prefetch(p)
-    #else
-    #define cgrad_prefetch(p) ((void)(p))
-    #endif
-    """
-    void prefetch "cgrad_prefetch" (const void* p) noexcept nogil
-
 cdef enum:
-    AHEAD = 8                  # rows of a bag that are asked for before they are added: the next ones lie anywhere
     PICK_BYTES = 1 << 16       # that a thread reads at a time
     SPREAD_BYTES = 1 << 18     # of the gradient that a thread fills at a time: they stay in the second cache
 
@@ -152,28 +142,18 @@ cdef struct Bags:
     bint mean
 
 
-cdef void sum_bag(const Bags* s, Py_ssize_t bag, const real* table, const real* factor, real* out) noexcept nogil:
-    cdef Py_ssize_t i, j, width = s.width, count = 0
-    cdef const real* row
-    out += bag * width
-    memset(out, 0, width * sizeof(real))
-    for i in range(s.starts[bag], s.starts[bag + 1]):
-        if s.index[i] == s.skipped:
-            continue
-        row = table + s.index[i] * s.stride
-        count += 1
-        if i + AHEAD < s.last:
-            for j in range((width * <Py_ssize_t> sizeof(real) + 63) // 64):
-                prefetch(<const char*> (table + s.index[i + AHEAD] * s.stride) + 64 * j)
-        if factor == NULL:
-            for j in range(width):
-                out[j] += row[j]
-        else:
-            for j in range(width):
-                out[j] += factor[i] * row[j]
-    if s.mean and count > 1:
-        for j in range(width):
-            out[j] = out[j] / <real> count
+cdef void sum_bag(const Bags* s, Py_ssize_t bag, Py_ssize_t size, real like) noexcept nogil:
+    cdef Py_ssize_t start = s.starts[bag], stop = s.starts[bag + 1], i, count = 0
+    cdef real* out = <real*> s.out + bag * s.width
+    if s.width:
+        kernel_table().rows.bag[s.dtype - <int> DTypeId.FLOAT32](
+            s.table, s.stride * size, s.index + start, stop - start, s.last - start, s.width, NULL if s.factor == NULL else s.factor + start * size,
+            s.skipped, <char*> out)
+    if s.mean:
+        for i in range(start, stop):
+            count += s.index[i] != s.skipped
+        for i in range(s.width if count > 1 else 0):
+            out[i] = out[i] / <real> count
 
 
 cdef void bag_products(const Bags* s, Py_ssize_t bag, const real* table, const real* g, real* out) noexcept nogil:
@@ -195,11 +175,11 @@ cdef void bags_part(void* context, Py_ssize_t start, Py_ssize_t stop) noexcept n
     for bag in range(start, stop):
         if s.dtype == DTypeId.FLOAT32:
             if s.g == NULL:
-                sum_bag(s, bag, <const float*> s.table, <const float*> s.factor, <float*> s.out)
+                sum_bag(s, bag, 4, <float> 0)
             else:
                 bag_products(s, bag, <const float*> s.table, <const float*> s.g, <float*> s.out)
         elif s.g == NULL:
-            sum_bag(s, bag, <const double*> s.table, <const double*> s.factor, <double*> s.out)
+            sum_bag(s, bag, 8, <double> 0)
         else:
             bag_products(s, bag, <const double*> s.table, <const double*> s.g, <double*> s.out)
 

@@ -10,6 +10,34 @@ from cgrad.kernels.table cimport (
     run_slope_t, run_spread_t,
 )
 
+cdef extern from *:
+    """
+    /* The sum of 32 lanes.  Of loops gcc would unroll these before it vectorises, into 31 additions: a fifth of a row of 768. */
+    #if defined(__GNUC__)
+      #define CGRAD_LANES_OF(type, n) type __attribute__((vector_size(n * sizeof(type)), aligned(sizeof(type)), may_alias))
+      #define CGRAD_SUM_LANES(type)                                                                     \
+        static inline type cgrad_sum_##type(type* x) {                                                  \
+          typedef CGRAD_LANES_OF(type, 16) lanes_16;                                                    \
+          typedef CGRAD_LANES_OF(type, 8) lanes_8;                                                      \
+          typedef CGRAD_LANES_OF(type, 4) lanes_4;                                                      \
+          *(lanes_16*)x += *(lanes_16*)(x + 16);                                                        \
+          *(lanes_8*)x += *(lanes_8*)(x + 8);                                                           \
+          *(lanes_4*)x += *(lanes_4*)(x + 4);                                                           \
+          return (x[0] + x[2]) + (x[1] + x[3]);                                                         \
+        }
+    #else
+      #define CGRAD_SUM_LANES(type)                                                                     \
+        static inline type cgrad_sum_##type(type* x) {                                                  \
+          for (int half = 16; half > 2; half /= 2) for (int j = 0; j < half; j++) x[j] += x[j + half];  \
+          return (x[0] + x[2]) + (x[1] + x[3]);                                                         \
+        }
+    #endif
+    CGRAD_SUM_LANES(float)
+    CGRAD_SUM_LANES(double)
+    """
+    float sum_floats "cgrad_sum_float"(float* x) noexcept nogil
+    double sum_doubles "cgrad_sum_double"(double* x) noexcept nogil
+
 cdef enum:
     NORM_LANES = 32
     NORM_BLOCK = 1024
@@ -17,14 +45,10 @@ cdef enum:
 
 
 cdef inline double sum_lanes(real* lanes) noexcept nogil:
-    cdef Py_ssize_t j
-    for j in range(16):
-        lanes[j] += lanes[j + 16]
-    for j in range(8):
-        lanes[j] += lanes[j + 8]
-    for j in range(4):
-        lanes[j] += lanes[j + 4]
-    return <double> ((lanes[0] + lanes[2]) + (lanes[1] + lanes[3]))
+    if real is float:
+        return sum_floats(lanes)
+    else:
+        return sum_doubles(lanes)
 
 
 cdef inline double rough_sum(const real* x, Py_ssize_t n) noexcept nogil:
@@ -36,6 +60,8 @@ cdef inline double rough_sum(const real* x, Py_ssize_t n) noexcept nogil:
         for j in range(NORM_LANES):
             lanes[j] = 0
         while i + NORM_LANES <= stop:
+            for j in range(<Py_ssize_t> (NORM_LANES * sizeof(real) // LINE)):
+                fetch_ahead(<const char*> (x + i) + j * LINE)
             for j in range(NORM_LANES):
                 lanes[j] += x[i + j]
             i += NORM_LANES
@@ -131,6 +157,8 @@ cdef inline void row_products(const real* g, const real* x, const real* w, Py_ss
         for j in range(NORM_LANES):
             sums[j] = products[j] = 0
         while i + NORM_LANES <= stop:
+            for j in range(<Py_ssize_t> (NORM_LANES * sizeof(real) // LINE)):
+                fetch_ahead(<const char*> (g + i) + j * LINE)
             for j in range(NORM_LANES):
                 v = g[i + j] * w[i + j]
                 sums[j] += v

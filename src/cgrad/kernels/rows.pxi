@@ -1,14 +1,17 @@
-# Functions of whole rows: softmax, log_softmax, their backward passes, logsumexp; and exp with its sum, of which attention is made.
+# Functions of whole rows: softmax, log_softmax, their backward passes, logsumexp; exp with its sum, of which attention is made; sums of
+# rows of a table.
 #
-# Included by the ISA shells after transcendental.pxi (exp) and reduce.pxi (maxima and sums); rows.pyx walks the rows and hands over
+# Included by the ISA shells after transcendental.pxi (exp) reduce.pxi (maxima and sums) and matmul.pxi (vectors); rows.pyx walks the rows and hands over
 # contiguous ones.  Every function makes two or three passes over a row that the first one has brought into L1.  The largest element
 # is subtracted before exp, sums are taken in float64.  A row that contains NaN or +inf, or nothing but -inf, gives NaN (logsumexp
 # gives NaN, +inf and -inf), as exp(x) / sum(exp(x)) would.
 
-from cgrad.kernels.table cimport LOG_SOFTMAX, LOG_SOFTMAX_BACKWARD, SOFTMAX, SOFTMAX_BACKWARD, row_exp_t, row_fold_t, row_map_t
+from cgrad.kernels.table cimport LOG_SOFTMAX, LOG_SOFTMAX_BACKWARD, SOFTMAX, SOFTMAX_BACKWARD, row_bag_t, row_exp_t, row_fold_t, row_map_t
 
 cdef enum:
     EXP_BLOCK = 256         # exponentials that are only summed go through a block of this size
+    BAG_VECTORS = 4         # of a sum of rows that are made at a time
+    AHEAD = 8               # rows of a bag that are asked for before they are added: the next ones lie anywhere
 
 
 cdef inline double sum_of_exp(const real* x, Py_ssize_t n, real shift) noexcept nogil:
@@ -94,6 +97,73 @@ cdef void rows_logsumexp(const real* x, Py_ssize_t n, real* out) noexcept nogil:
         out[0] = largest
 
 
+cdef inline void bag_strip(int vectors, const char* table, Py_ssize_t stride, const int64_t* index, Py_ssize_t n, Py_ssize_t known,
+                           Py_ssize_t fetched, const char* factor, int64_t skipped, char* out, vector like) noexcept nogil:
+    """So many vectors of the sum, in registers; `fetched` bytes of each row are asked for ahead."""
+    cdef vector[BAG_VECTORS] total
+    cdef vector scale
+    cdef const char* row
+    cdef Py_ssize_t i, k
+    cdef int j
+    for j in range(vectors):
+        total[j] = zero(like)
+    for i in range(n):
+        if index[i] == skipped:
+            continue
+        row = table + index[i] * stride
+        if i + AHEAD < known:
+            for k in range((fetched + LINE - 1) // LINE):
+                fetch(table + index[i + AHEAD] * stride + k * LINE)
+        if factor == NULL:
+            for j in range(vectors):
+                total[j] = total[j] + (<const vector*> row)[j]
+        else:
+            scale = splat(factor + i * element_size(like), like)
+            for j in range(vectors):
+                total[j] = total[j] + scale * (<const vector*> row)[j]
+    for j in range(vectors):
+        (<vector*> out)[j] = total[j]
+
+
+cdef inline void bag_element(const real* column, Py_ssize_t stride, const int64_t* index, Py_ssize_t n, const real* factor, int64_t skipped,
+                             real* out) noexcept nogil:
+    cdef real total = 0, x
+    cdef Py_ssize_t i
+    for i in range(n):
+        if index[i] != skipped:
+            x = (<const real*> (<const char*> column + index[i] * stride))[0]
+            total = total + (x if factor == NULL else x * factor[i])
+    out[0] = total
+
+
+cdef void rows_bag(const char* table, Py_ssize_t stride, const int64_t* index, Py_ssize_t n, Py_ssize_t known, Py_ssize_t width,
+                   const char* factor, int64_t skipped, char* out, vector like) noexcept nogil:
+    cdef Py_ssize_t size = element_size(like), lanes = <Py_ssize_t> sizeof(vector) // size, column = 0
+    while column + BAG_VECTORS * lanes <= width:
+        bag_strip(BAG_VECTORS, table + column * size, stride, index, n, known, 0 if column else width * size, factor, skipped,
+                  out + column * size, like)
+        column += BAG_VECTORS * lanes
+    while column < width and width >= lanes:
+        column = min(column, width - lanes)          # the last vector may repeat some of the one before
+        bag_strip(1, table + column * size, stride, index, n, known, 0 if column else width * size, factor, skipped, out + column * size, like)
+        column += lanes
+    while column < width:
+        if vector is float_v:
+            bag_element(<const float*> table + column, stride, index, n, <const float*> factor, skipped, <float*> out + column)
+        else:
+            bag_element(<const double*> table + column, stride, index, n, <const double*> factor, skipped, <double*> out + column)
+        column += 1
+
+
+cdef void rows_bag_float(const char* table, Py_ssize_t stride, const int64_t* index, Py_ssize_t n, Py_ssize_t known, Py_ssize_t width,
+                         const char* factor, int64_t skipped, char* out) noexcept nogil:
+    rows_bag(table, stride, index, n, known, width, factor, skipped, out, zero_float())
+
+cdef void rows_bag_double(const char* table, Py_ssize_t stride, const int64_t* index, Py_ssize_t n, Py_ssize_t known, Py_ssize_t width,
+                          const char* factor, int64_t skipped, char* out) noexcept nogil:
+    rows_bag(table, stride, index, n, known, width, factor, skipped, out, zero_double())
+
+
 cdef void register_rows(KernelTable* kernels) noexcept nogil:
     kernels.rows.maps[<int> SOFTMAX][0] = <row_map_t> rows_softmax[float]
     kernels.rows.maps[<int> SOFTMAX][1] = <row_map_t> rows_softmax[double]
@@ -107,3 +177,5 @@ cdef void register_rows(KernelTable* kernels) noexcept nogil:
     kernels.rows.exp[1] = <row_exp_t> rows_exp[double]
     kernels.rows.logsumexp[0] = <row_fold_t> rows_logsumexp[float]
     kernels.rows.logsumexp[1] = <row_fold_t> rows_logsumexp[double]
+    kernels.rows.bag[0] = rows_bag_float
+    kernels.rows.bag[1] = rows_bag_double

@@ -122,11 +122,17 @@ ctypedef void (*row_fold_t)(const char* x, Py_ssize_t n, char* out) noexcept nog
 # out = exp(x * scale - shift) and its sum; out may be x.
 ctypedef double (*row_exp_t)(const char* x, char* out, Py_ssize_t n, double scale, double shift) noexcept nogil
 
+# The sum of n rows of `width` >= 1 elements, times factors unless that is NULL: rows index[i], `stride` bytes apart, but where that is
+# `skipped`.  The first `known` >= n indices may be read, of rows to fetch ahead.
+ctypedef void (*row_bag_t)(const char* table, Py_ssize_t stride, const int64_t* index, Py_ssize_t n, Py_ssize_t known, Py_ssize_t width,
+                           const char* factor, int64_t skipped, char* out) noexcept nogil
+
 
 cdef struct RowTable:
     row_map_t maps[N_ROW_MAPS][2]       # float32, float64
     row_fold_t logsumexp[2]
     row_exp_t exp[2]
+    row_bag_t bag[2]
 
 
 # Blocks of contiguous rows of n >= 1 elements, each set to a mean square of 1, after its mean was taken off if `centred`; w and b hold
