@@ -1,4 +1,6 @@
 """MultiheadAttention and transformers, written out in NumPy; bilinear forms; bags of rows."""
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -224,6 +226,21 @@ def test_weighted_bags_skip_padding_even_where_it_is_not_finite():
         of_table, of_factors = cg.autograd.grad(out, leaves, cg.tensor(g), retain_graph=True, create_graph=create_graph)
         close(of_table, want)
         close(of_factors, [0 if i == 2 else g[next(b for b in range(4) if k < [*OFFSETS[1:], 8][b])] @ table[i] for k, i in enumerate(INDEX)])
+
+
+@pytest.mark.parametrize("width", [1, 3, 4, 8, 15, 16, 17, 63, 64, 67, 130])
+@pytest.mark.parametrize("dtype", [cg.float32, cg.float64])
+@pytest.mark.parametrize("padding", [None, 3])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_bags_of_any_width(width, dtype, padding, weighted):
+    rng = np.random.default_rng(0)
+    table, index, offsets = rng.normal(size=(9, width)), rng.integers(0, 9, 40), np.array([0, 0, 1, 3, 20, 40])
+    weights = rng.normal(size=40) if weighted else np.ones(40)
+    found = F.embedding_bag(cg.tensor(index), cg.tensor(table, dtype=dtype), cg.tensor(offsets), mode="sum", padding_idx=padding,
+                            include_last_offset=True, per_sample_weights=cg.tensor(weights, dtype=dtype) if weighted else None)
+    rows = table[index] * (weights * (index != padding))[:, None]
+    want = [rows[start:stop].sum(0) for start, stop in pairwise(offsets)]
+    np.testing.assert_allclose(found.numpy(), want, rtol=0, atol=2e-5 if dtype == cg.float32 else 1e-13)
 
 
 @pytest.mark.parametrize("mode", ["sum", "mean", "max"])

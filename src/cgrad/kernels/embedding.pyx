@@ -147,8 +147,8 @@ cdef void sum_bag(const Bags* s, Py_ssize_t bag, Py_ssize_t size, real like) noe
     cdef real* out = <real*> s.out + bag * s.width
     if s.width:
         kernel_table().rows.bag[s.dtype - <int> DTypeId.FLOAT32](
-            s.table, s.stride * size, s.index + start, stop - start, s.last - start, s.width, NULL if s.factor == NULL else s.factor + start * size,
-            s.skipped, <char*> out)
+            s.table, s.stride * size, s.index + start, stop - start, s.last - start, s.width,
+            <const char*> NULL if s.factor == NULL else s.factor + start * size, s.skipped, <char*> out)
     if s.mean:
         for i in range(start, stop):
             count += s.index[i] != s.skipped
