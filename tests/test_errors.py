@@ -1,4 +1,5 @@
 """Errors that teach: which function, what was wrong, the shapes, dtypes or values that were met, and what would work."""
+import inspect
 import re
 import warnings
 
@@ -107,7 +108,7 @@ OPTIONS = [
     (lambda: optim.SGD([]), ValueError, "SGD: got an empty parameter list"),
     (lambda: optim.lr_scheduler.StepLR(adam(), 0), ValueError, "StepLR: step_size must be positive, got 0"),
     (lambda: cg.zeros(2, device="cuda"), ValueError, "zeros: device must be 'cpu' or None, got 'cuda'"),
-    (lambda: nn.Linear(2, 2).to("cuda"), ValueError, "to: cgrad computes on the CPU only, got device 'cuda'"),
+    (lambda: nn.Linear(2, 2).to("cuda"), ValueError, "to: device must be 'cpu' or None, got 'cuda'"),
     (lambda: cg.zeros(2, dtype="x"), TypeError, "zeros: 'x' is not a type that tensors can have; use one of bool"),
     (lambda: cg.set_num_threads("a"), TypeError, "set_num_threads: the number of threads must be an integer, got 'a'"),
     (lambda: cg.memory.set_limit("a"), TypeError, "set_limit: the limit must be an integer, got 'a'"),
@@ -253,3 +254,20 @@ def test_wrong_calls_are_refused_by_name(name):
                 if short not in text or len(text) < len(short) + 10 or INTERNAL.search(text):
                     weak.append(f"{type(error).__name__}: {text}")
     assert not weak
+
+
+LAYERS_ON_A_DEVICE = sorted(name for name in dir(nn) if isinstance(getattr(nn, name), type) and issubclass(getattr(nn, name), nn.Module)
+                            and "device" in inspect.signature(getattr(nn, name).__init__).parameters)
+SIZES = {"in_features": 2, "in1_features": 2, "in2_features": 2, "out_features": 2, "in_channels": 2, "out_channels": 2, "kernel_size": 1, "num_features": 2,
+         "num_embeddings": 2, "embedding_dim": 2, "normalized_shape": 2, "num_groups": 1, "num_channels": 2, "input_size": 2, "hidden_size": 2,
+         "embed_dim": 2, "num_heads": 1, "d_model": 2, "nhead": 1, "n_classes": 4, "cutoffs": [2], "mode": "LSTM", "bias": True, "num_chunks": 4}
+
+
+@pytest.mark.parametrize("name", LAYERS_ON_A_DEVICE)
+def test_layers_are_made_on_the_cpu(name):
+    layer = getattr(nn, name)
+    needed = {key: SIZES[key] for key, p in inspect.signature(layer.__init__).parameters.items()
+              if key != "self" and p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD}
+    assert isinstance(layer(**needed, device=cg.device("cpu")), layer)
+    with pytest.raises(ValueError, match=f"^{name if name != 'Transformer' else 'TransformerEncoderLayer'}: device must be 'cpu' or None, got 'cuda'"):
+        layer(**needed, device="cuda")

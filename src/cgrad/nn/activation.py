@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import cgrad as cg
+from cgrad.core.device import check_device
 from cgrad.nn import functional as F
 from cgrad.nn.module import Module
 from cgrad.nn.parameter import Parameter
@@ -537,6 +538,7 @@ class PReLU(Module):
     """
 
     def __init__(self, num_parameters=1, init=0.25, device=None, dtype=None):
+        check_device(type(self).__name__, device)
         super().__init__()
         self.num_parameters = num_parameters
         self.init = init

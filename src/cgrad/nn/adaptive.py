@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import cgrad as cg
+from cgrad.core.device import check_device
 from cgrad.nn import functional as F
 from cgrad.nn.container import ModuleList, Sequential
 from cgrad.nn.linear import Linear
@@ -54,6 +55,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     """
 
     def __init__(self, in_features, n_classes, cutoffs, div_value=4.0, head_bias=False, device=None, dtype=None):
+        check_device(type(self).__name__, device)
         super().__init__()
         cutoffs = [int(c) for c in cutoffs]
         if not cutoffs or cutoffs != sorted(set(cutoffs)) or cutoffs[0] < 1 or cutoffs[-1] > n_classes - 1:

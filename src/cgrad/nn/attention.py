@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import cgrad as cg
+from cgrad.core.device import check_device
 from cgrad.nn import init
 from cgrad.nn.functional.multihead import attend, as_given, is_single, projected
 from cgrad.nn.linear import Linear
@@ -64,6 +65,7 @@ class MultiheadAttention(Module):
 
     def __init__(self, embed_dim, num_heads, dropout=0.0, bias=True, add_bias_kv=False, add_zero_attn=False, kdim=None, vdim=None,
                  batch_first=False, device=None, dtype=None):
+        check_device(type(self).__name__, device)
         super().__init__()
         if embed_dim <= 0 or num_heads <= 0 or embed_dim % num_heads:
             raise ValueError(f"MultiheadAttention: embed_dim={embed_dim} must be a multiple of num_heads={num_heads}, both at least 1")

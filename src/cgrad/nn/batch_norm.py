@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import cgrad as cg
+from cgrad.core.device import check_device
 from cgrad.nn import functional as F
 from cgrad.nn import init
 from cgrad.nn.module import Module
@@ -16,6 +17,7 @@ class _ChannelNorm(Module):
     _ndims = ()          # of the inputs that a class takes
 
     def __init__(self, num_features, eps, momentum, affine, track_running_stats, device, dtype, bias):
+        check_device(type(self).__name__, device)
         super().__init__()
         if not isinstance(num_features, int) or num_features < 0:
             raise ValueError(f"{type(self).__name__}: num_features must be an int of at least 0, got {num_features!r}")

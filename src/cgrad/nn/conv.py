@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import cgrad as cg
+from cgrad.core.device import check_device
 from cgrad.core.forward.conv import numbers
 from cgrad.nn import functional as F
 from cgrad.nn import init
@@ -76,6 +77,7 @@ class _Conv(_ConvNd):
 
     def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True, padding_mode="zeros",
                  device=None, dtype=None):
+        check_device(type(self).__name__, device)
         super().__init__()
         _channels(type(self).__name__, in_channels, out_channels, groups)
         self._set((out_channels, in_channels // groups), in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias,
@@ -107,6 +109,7 @@ class _ConvTranspose(_ConvNd):
 
     def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1, bias=True, dilation=1,
                  padding_mode="zeros", device=None, dtype=None):
+        check_device(type(self).__name__, device)
         super().__init__()
         name = type(self).__name__
         _channels(name, in_channels, out_channels, groups)

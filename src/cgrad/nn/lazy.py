@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from cgrad.core.device import check_device
 from cgrad.nn.batch_norm import BatchNorm1d, BatchNorm2d, BatchNorm3d, InstanceNorm1d, InstanceNorm2d, InstanceNorm3d
 from cgrad.nn.conv import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from cgrad.nn.linear import Linear
@@ -99,6 +100,7 @@ class LazyLinear(_Lazy, Linear):
     _becomes, _axis = Linear, -1
 
     def __init__(self, out_features, bias=True, device=None, dtype=None):
+        check_device(type(self).__name__, device)
         self._wait(["weight", "bias"] if bias else ["weight"], out_features=out_features, bias=bias, dtype=dtype)
 
     def _n_features(self, shape):
@@ -107,6 +109,7 @@ class LazyLinear(_Lazy, Linear):
 
 class _LazyConv(_Lazy):
     def __init__(self, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True, padding_mode="zeros", device=None, dtype=None):
+        check_device(type(self).__name__, device)
         self._wait(["weight", "bias"] if bias else ["weight"], out_channels=out_channels, kernel_size=kernel_size, stride=stride, padding=padding,
                    dilation=dilation, groups=groups, bias=bias, padding_mode=padding_mode, dtype=dtype)
 
@@ -117,6 +120,7 @@ class _LazyConv(_Lazy):
 class _LazyConvTranspose(_Lazy):
     def __init__(self, out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1, bias=True, dilation=1, padding_mode="zeros",
                  device=None, dtype=None):
+        check_device(type(self).__name__, device)
         self._wait(["weight", "bias"] if bias else ["weight"], out_channels=out_channels, kernel_size=kernel_size, stride=stride, padding=padding,
                    output_padding=output_padding, groups=groups, bias=bias, dilation=dilation, padding_mode=padding_mode, dtype=dtype)
 
@@ -135,11 +139,13 @@ class _LazyNorm(_Lazy):
 
 class _LazyBatchNorm(_LazyNorm):
     def __init__(self, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True, device=None, dtype=None, *, bias=True):
+        check_device(type(self).__name__, device)
         self._norm(eps, momentum, affine, track_running_stats, dtype, bias)
 
 
 class _LazyInstanceNorm(_LazyNorm):
     def __init__(self, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True, device=None, dtype=None, *, bias=True):
+        check_device(type(self).__name__, device)
         self._norm(eps, momentum, affine, track_running_stats, dtype, bias)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 import math
 
 import cgrad as cg
+from cgrad.core.device import check_device
 from cgrad.nn import functional as F
 from cgrad.nn import init
 from cgrad.nn.module import Module
@@ -39,6 +40,7 @@ class Linear(Module):
     """
 
     def __init__(self, in_features, out_features, bias=True, device=None, dtype=None):
+        check_device(type(self).__name__, device)
         super().__init__()
         for what, n in (("in_features", in_features), ("out_features", out_features)):
             if not isinstance(n, int) or n < 0:
@@ -98,6 +100,7 @@ class Bilinear(Module):
     """
 
     def __init__(self, in1_features, in2_features, out_features, bias=True, device=None, dtype=None):
+        check_device(type(self).__name__, device)
         super().__init__()
         if not isinstance(in1_features, int) or in1_features <= 0:
             raise ValueError(f"Bilinear: in1_features must be an int of at least 1, got {in1_features!r}")

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import cgrad as cg
+from cgrad.core.device import check_device
 from cgrad.nn import functional as F
 from cgrad.nn import init
 from cgrad.nn.module import Module
@@ -46,6 +47,7 @@ class LayerNorm(Module):
     """
 
     def __init__(self, normalized_shape, eps=1e-5, elementwise_affine=True, bias=True, device=None, dtype=None):
+        check_device(type(self).__name__, device)
         super().__init__()
         self.normalized_shape = _shape("LayerNorm", normalized_shape)
         self.eps = eps
@@ -100,6 +102,7 @@ class RMSNorm(Module):
     """
 
     def __init__(self, normalized_shape, eps=None, elementwise_affine=True, device=None, dtype=None):
+        check_device(type(self).__name__, device)
         super().__init__()
         self.normalized_shape = _shape("RMSNorm", normalized_shape)
         self.eps = eps
@@ -155,6 +158,7 @@ class GroupNorm(Module):
     """
 
     def __init__(self, num_groups, num_channels, eps=1e-5, affine=True, device=None, dtype=None, *, bias=True):
+        check_device(type(self).__name__, device)
         super().__init__()
         if num_groups <= 0 or num_channels % num_groups:
             raise ValueError(f"GroupNorm: num_channels={num_channels} must be a multiple of num_groups={num_groups}")

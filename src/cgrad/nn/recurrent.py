@@ -5,6 +5,7 @@ import math
 import warnings
 
 import cgrad as cg
+from cgrad.core.device import check_device
 from cgrad.nn import functional as F
 from cgrad.nn import init
 from cgrad.nn.functional.recurrent import run_layer
@@ -53,6 +54,7 @@ class RNNBase(Module):
 
     def __init__(self, mode, input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0, bidirectional=False,
                  proj_size=0, device=None, dtype=None):
+        check_device(type(self).__name__, device)
         super().__init__()
         name = self._get_name()
         if mode not in _GATES:
@@ -220,7 +222,7 @@ class RNN(RNNBase):
     def __init__(self, input_size, hidden_size, num_layers=1, nonlinearity="tanh", bias=True, batch_first=False, dropout=0.0, bidirectional=False,
                  device=None, dtype=None):
         super().__init__(_nonlinear_mode("RNN", nonlinearity), input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional,
-                         dtype=dtype)
+                         device=device, dtype=dtype)
         self.nonlinearity = nonlinearity
 
 
@@ -282,7 +284,7 @@ class LSTM(RNNBase):
 
     def __init__(self, input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0, bidirectional=False, proj_size=0,
                  device=None, dtype=None):
-        super().__init__("LSTM", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, proj_size, dtype=dtype)
+        super().__init__("LSTM", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, proj_size, device=device, dtype=dtype)
 
 
 class GRU(RNNBase):
@@ -319,7 +321,7 @@ class GRU(RNNBase):
 
     def __init__(self, input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0, bidirectional=False, device=None,
                  dtype=None):
-        super().__init__("GRU", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, dtype=dtype)
+        super().__init__("GRU", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, device=device, dtype=dtype)
 
 
 class RNNCellBase(Module):
@@ -341,6 +343,7 @@ class RNNCellBase(Module):
     """
 
     def __init__(self, input_size, hidden_size, bias, num_chunks, device=None, dtype=None):
+        check_device(type(self).__name__, device)
         super().__init__()
         _check_sizes(self._get_name(), input_size=input_size, hidden_size=hidden_size)
         self.input_size = input_size
@@ -399,7 +402,7 @@ class RNNCell(RNNCellBase):
 
     def __init__(self, input_size, hidden_size, bias=True, nonlinearity="tanh", device=None, dtype=None):
         _nonlinear_mode("RNNCell", nonlinearity)
-        super().__init__(input_size, hidden_size, bias, 1, dtype=dtype)
+        super().__init__(input_size, hidden_size, bias, 1, device=device, dtype=dtype)
         self.nonlinearity = nonlinearity
 
     def forward(self, input, hx=None):
@@ -438,7 +441,7 @@ class LSTMCell(RNNCellBase):
     """
 
     def __init__(self, input_size, hidden_size, bias=True, device=None, dtype=None):
-        super().__init__(input_size, hidden_size, bias, 4, dtype=dtype)
+        super().__init__(input_size, hidden_size, bias, 4, device=device, dtype=dtype)
 
     def forward(self, input, hx=None):
         return self._call(F.lstm_cell, input, hx)
@@ -472,7 +475,7 @@ class GRUCell(RNNCellBase):
     """
 
     def __init__(self, input_size, hidden_size, bias=True, device=None, dtype=None):
-        super().__init__(input_size, hidden_size, bias, 3, dtype=dtype)
+        super().__init__(input_size, hidden_size, bias, 3, device=device, dtype=dtype)
 
     def forward(self, input, hx=None):
         return self._call(F.gru_cell, input, hx)

@@ -5,6 +5,7 @@ from collections import OrderedDict, namedtuple
 from collections.abc import Mapping
 
 import cgrad as cg
+from cgrad.core.device import check_device
 from cgrad.core.tensor import Tensor
 from cgrad.nn import hooks
 from cgrad.nn.parameter import Parameter
@@ -161,8 +162,7 @@ def parse_to(args, kwargs):
             device = arg
         elif arg is not None and not isinstance(arg, bool):
             found = arg
-    if device is not None and str(device) != "cpu":
-        raise ValueError(f"to: cgrad computes on the CPU only, got device {device!r}")
+    check_device("to", device)
     if found is None:
         return None
     dtype = cg.empty((0,), dtype=found).dtype

@@ -4,6 +4,7 @@ from __future__ import annotations
 import copy
 
 import cgrad as cg
+from cgrad.core.device import check_device
 from cgrad.nn import functional as F
 from cgrad.nn import init
 from cgrad.nn.attention import MultiheadAttention
@@ -79,6 +80,7 @@ class TransformerEncoderLayer(_Layer):
 
     def __init__(self, d_model, nhead, dim_feedforward=2048, dropout=0.1, activation=F.relu, layer_norm_eps=1e-5, batch_first=False,
                  norm_first=False, bias=True, device=None, dtype=None):
+        check_device(type(self).__name__, device)
         super().__init__(d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias, dtype, ["self_attn"])
 
     def forward(self, src, src_mask=None, src_key_padding_mask=None, is_causal=False):
@@ -102,6 +104,7 @@ class TransformerDecoderLayer(_Layer):
 
     def __init__(self, d_model, nhead, dim_feedforward=2048, dropout=0.1, activation=F.relu, layer_norm_eps=1e-5, batch_first=False,
                  norm_first=False, bias=True, device=None, dtype=None):
+        check_device(type(self).__name__, device)
         super().__init__(d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias, dtype,
                          ["self_attn", "multihead_attn"])
 
