@@ -560,7 +560,7 @@ ERRORS = [
     (lambda x: x.long() ** cg.tensor([2, -1, 1, 0]), "power: integers have no negative powers"),
     (lambda x: cg.add(x, x, alpha=1, beta=2), "beta"),
     (lambda x: cg.divide(x, x, rounding_mode="up"), 'divide: rounding_mode must be None, "floor" or "trunc"'),
-    (lambda x: cg.multiply(x, x, other=x), "multiply: y was given twice"),
+    (lambda x: cg.multiply(x, x, other=x), "multiply: multiple values for argument 'y'"),
     (lambda x: cg.where(x > 0, x), "where: takes a condition and two values, or a condition alone, got 2"),
     (lambda x: cg.cumsum(x), "cumulative_sum: name the axis"),
     (lambda x: cg.cumprod(x, 3), "cumulative_prod: axis 3 is out of range"),

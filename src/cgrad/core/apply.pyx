@@ -5,9 +5,9 @@ Anything else (a tangent, a mark of a user's Op): the slow road of forward_mode.
 entry.  Needs the GIL.  Next: inplace.pyx, the same for operations that write; engine.pyx, which goes back.
 """
 from cpython.dict cimport PyDict_GetItem
-from cpython.object cimport PyObject
+from cpython.object cimport PyObject, PyTypeObject
 
-from cgrad.core.door cimport Door, into
+from cgrad.core.door cimport Door, call_by_vector, enter, handed_on, into
 from cgrad.core.dtype cimport KIND, KIND_FLOAT, dtype_object, promote
 from cgrad.core.elementwise cimport (
     Py_REFCNT, as_tensor, compute, compute1, compute2, compute_number, compute_over, is_array, is_number, is_spare,
@@ -204,15 +204,6 @@ cdef object narrowed(object x, int dtype):
     return casting(x, dtype_object(dtype)) if isinstance(x, Tensor) and (<Tensor>x).dtype_id == FLOAT32 else x
 
 
-cdef object spelt(Primitive p, str name, object value, object other):
-    """An operand that may have come under its other name."""
-    if other is None:
-        return value
-    if value is not None:
-        raise TypeError(f"{p.name}: {name} was given twice")
-    return other
-
-
 def finish_primitive(Primitive p, list rules, Rule joint=None, Rule jvp=None, Rule batch=None, extended=None):
     """Give a primitive its rules and return its recorded function, a compiled closure.
 
@@ -224,23 +215,14 @@ def finish_primitive(Primitive p, list rules, Rule joint=None, Rule jvp=None, Ru
         def function(*args):
             return apply_general(p, args)
     elif p.n_inputs == 1:
-        def function(x=None, *, input=None, out=None):
-            if input is None and out is None:
-                return apply1(p, x)
-            value = spelt(p, "x", x, input)
-            return apply1(p, value) if out is None else into(p.name, p.function, (value,), {}, out)
+        def function(x):
+            return apply1(p, x)
     elif p.n_inputs == 2 and extended is not None:
-        def function(x=None, y=None, *, input=None, other=None, out=None, **options):
-            if input is not None or other is not None:
-                x, y = spelt(p, "x", x, input), spelt(p, "y", y, other)
-            if out is not None:
-                return into(p.name, extended if options else p.function, (x, y), options, out)
+        def function(x, y, **options):
             return extended(x, y, **options) if options else apply2(p, x, y)
     elif p.n_inputs == 2:
-        def function(x=None, y=None, *, input=None, other=None, out=None):
-            if input is not None or other is not None:
-                x, y = spelt(p, "x", x, input), spelt(p, "y", y, other)
-            return apply2(p, x, y) if out is None else into(p.name, p.function, (x, y), {}, out)
+        def function(x, y):
+            return apply2(p, x, y)
     else:
         def function(*args, **kwargs):
             if "out" in kwargs:
@@ -261,7 +243,51 @@ def finish_primitive(Primitive p, list rules, Rule joint=None, Rule jvp=None, Ru
     function.__name__ = function.__qualname__ = p.name
     function.primitive = p
     p.function = function
-    return explain_errors_of(function) if p.elementwise else function
+    if not p.elementwise or p.n_inputs > 2:
+        return explain_errors_of(function) if p.elementwise else function
+    p.function = elementwise_door(p, function)
+    p.function.primitive = p
+    return p.function
+
+
+cdef class ElementwiseDoor(Door):
+    """A public elementwise function: operands by position go on at once, all other calls to the function that knows keywords.
+
+    Its docstring is set as an attribute, which this one lets pass.
+    """
+    cdef Primitive p
+
+
+cdef ElementwiseDoor elementwise_door(Primitive p, object function):
+    cdef ElementwiseDoor door = ElementwiseDoor(function, {"out": "out", "input": "x"} | ({"other": "y"} if p.n_inputs == 2 else {}))
+    door.vectorcall = apply1_by_vector if p.n_inputs == 1 else apply2_by_vector
+    door.p = p
+    return door
+
+
+ctypedef PyObject* (*raw_apply1_t)(PyObject* p, PyObject* x) noexcept
+ctypedef PyObject* (*raw_apply2_t)(PyObject* p, PyObject* x, PyObject* y) noexcept
+
+cdef raw_apply1_t raw_apply1 = <raw_apply1_t>apply1          # NULL for an error, which `handed_on` takes up
+cdef raw_apply2_t raw_apply2 = <raw_apply2_t>apply2
+
+
+cdef object apply1_by_vector(object self, PyObject** args, size_t nargsf, PyObject* names):
+    cdef ElementwiseDoor door = <ElementwiseDoor>self
+    if names == NULL and nargsf & ~PY_VECTORCALL_ARGUMENTS_OFFSET == 1:
+        return handed_on(raw_apply1(<PyObject*>door.p, args[0]), door, door.renames, args, nargsf, names)
+    return enter(self, args, nargsf, names)
+
+
+cdef object apply2_by_vector(object self, PyObject** args, size_t nargsf, PyObject* names):
+    cdef ElementwiseDoor door = <ElementwiseDoor>self
+    if names == NULL and nargsf & ~PY_VECTORCALL_ARGUMENTS_OFFSET == 2:
+        return handed_on(raw_apply2(<PyObject*>door.p, args[0], args[1]), door, door.renames, args, nargsf, names)
+    return enter(self, args, nargsf, names)
+
+
+cdef ElementwiseDoor first = ElementwiseDoor(len, {})
+call_by_vector(<PyTypeObject*>ElementwiseDoor, <char*>&first.vectorcall - <char*><PyObject*>first)
 
 
 def call(Primitive p, tuple operands, tuple options):

@@ -25,3 +25,5 @@ cdef class Door:
 
 
 cdef object into(str name, object function, tuple args, dict kwargs, object out)     # the function's result written into `out`
+cdef object enter(object self, PyObject** args, size_t nargsf, PyObject* names)      # how a door takes calls
+cdef object handed_on(PyObject* result, object function, dict renames, PyObject** args, size_t nargsf, PyObject* names)

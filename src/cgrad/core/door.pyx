@@ -5,7 +5,6 @@ method.  Only where a keyword is spelt otherwise is the tuple of names made anew
 takes its calls by is exchanged for as long, so that nothing is paid without one.  Needs the GIL.  Next: ops/define.py, whose `public`
 makes doors; inplace.pyx, how a result is written into ``out=``.
 """
-cimport cython
 from cpython.dict cimport PyDict_GetItem
 from cpython.object cimport PyObject, PyTypeObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
@@ -41,7 +40,6 @@ cdef extern from *:
 ctypedef PyObject* (*raw_call_t)(PyObject* self, PyObject** args, size_t nargsf, PyObject* names) noexcept
 
 
-@cython.final
 cdef class Door:
     """A function and the other spellings of its keywords.
 
@@ -109,7 +107,7 @@ cdef object enter(object self, PyObject** args, size_t nargsf, PyObject* names):
     return handed_on(call_vector(door.function, args, nargsf, names), door, door.renames, args, nargsf, names)
 
 
-cdef inline object handed_on(PyObject* result, object function, dict renames, PyObject** args, size_t nargsf, PyObject* names):
+cdef object handed_on(PyObject* result, object function, dict renames, PyObject** args, size_t nargsf, PyObject* names):
     """The result of a call, or an error that says more than the one that is set."""
     if result == NULL:
         return explain(function, renames, args, nargsf, names)
