@@ -101,7 +101,7 @@ def _gradients(name, recording, tensors, inputs, value):
     if not isinstance(value, Tensor):
         raise TypeError(f"{name}: the function must return a tensor, got {type(value).__name__}"
                         + (" (has_aux=True takes a pair (output, aux))" if isinstance(value, tuple) else ""))
-    if value.size != 1:
+    if value.numel() != 1:
         raise ValueError(f"{name}: the function must return one number, got a tensor of shape {tuple(value.shape)}; "
                          "reduce it, for instance with sum(), or use jacrev")
     if not value.dtype.is_floating_point:
