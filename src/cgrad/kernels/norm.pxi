@@ -42,6 +42,7 @@ cdef enum:
     NORM_LANES = 32
     NORM_BLOCK = 1024
     NORM_GROUP = 8          # rows that are summed in their own dtype before float64 takes over
+    STRIP = 16              # vectors of SSE that NORM_LANES doubles are
 
 
 cdef inline double sum_lanes(real* lanes) noexcept nogil:
@@ -186,38 +187,77 @@ cdef inline void row_gradient(const real* g, const real* x, const real* w, real*
         dx[i] = (g[i] * w[i] - middle - ((x[i] - mean) - rest) * scale * along) * scale
 
 
-cdef inline void add_row(const real* g, const real* x, real* slopes, real* shifts, Py_ssize_t n, real mean, real rest,
-                         real scale) noexcept nogil:
-    """slopes += g * y, shifts += g"""
-    cdef Py_ssize_t i
-    for i in range(n):
-        slopes[i] += g[i] * (((x[i] - mean) - rest) * scale)
-        shifts[i] += g[i]
-
-
-cdef inline void carry(real* few, double* sums, Py_ssize_t n) noexcept nogil:
-    cdef Py_ssize_t i
-    for i in range(n):
-        sums[i] += few[i]
-        few[i] = 0
-
-
-cdef void norm_backward(const real* g, const real* x, const real* w, real* dx, real* few, double* sums, Py_ssize_t rows, Py_ssize_t n,
-                        double eps, bint centred) noexcept nogil:
-    """`row_gradient` of each row; g * y and, behind it, g are added to `sums`"""
-    cdef Py_ssize_t row
-    cdef real mean, rest, scale
+cdef inline void strip_slopes(int vectors, const char* g, const char* x, Py_ssize_t rows, Py_ssize_t row_bytes, const char* mean, const char* rest,
+                              const char* scale, char* slopes, char* shifts, vector like) noexcept nogil:
+    """The sums of g * y and of g over a few rows, so many vectors wide, in registers."""
+    cdef vector[STRIP] along
+    cdef vector[STRIP] total
+    cdef vector v
+    cdef Py_ssize_t row, size = element_size(like)
+    cdef int j
+    for j in range(vectors):
+        along[j] = total[j] = zero(like)
     for row in range(rows):
-        scale = row_moments(x, n, eps, centred, &mean, &rest)
-        if dx != NULL:
-            row_gradient(g, x, w, dx, n, mean, rest, scale, centred)
-            dx += n
+        for j in range(vectors):
+            v = (<const vector*> g)[j]
+            along[j] = along[j] + v * ((((<const vector*> x)[j] - splat(mean + row * size, like)) - splat(rest + row * size, like))
+                                       * splat(scale + row * size, like))
+            total[j] = total[j] + v
+        g += row_bytes
+        x += row_bytes
+    for j in range(vectors):
+        (<vector*> slopes)[j] = along[j]
+        (<vector*> shifts)[j] = total[j]
+
+
+cdef inline void add_rows(const real* g, const real* x, Py_ssize_t rows, Py_ssize_t n, const real* mean, const real* rest, const real* scale,
+                          double* sums) noexcept nogil:
+    """g * y and, n behind it, g of up to NORM_GROUP rows are added to `sums`"""
+    cdef real slopes[NORM_LANES]
+    cdef real shifts[NORM_LANES]
+    cdef Py_ssize_t i = 0, j, row
+    while i + NORM_LANES <= n:
+        if real is float:
+            strip_slopes(<int> (NORM_LANES * sizeof(float) // sizeof(float_v)), <const char*> (g + i), <const char*> (x + i), rows,
+                         n * sizeof(float), <const char*> mean, <const char*> rest, <const char*> scale, <char*> slopes, <char*> shifts, zero_float())
+        else:
+            strip_slopes(<int> (NORM_LANES * sizeof(double) // sizeof(double_v)), <const char*> (g + i), <const char*> (x + i), rows,
+                         n * sizeof(double), <const char*> mean, <const char*> rest, <const char*> scale, <char*> slopes, <char*> shifts, zero_double())
+        for j in range(NORM_LANES):
+            sums[i + j] += slopes[j]
+        for j in range(NORM_LANES):
+            sums[n + i + j] += shifts[j]
+        i += NORM_LANES
+    for j in range(n - i):
+        slopes[j] = shifts[j] = 0
+    for row in range(rows):
+        for j in range(n - i):
+            slopes[j] += g[row * n + i + j] * (((x[row * n + i + j] - mean[row]) - rest[row]) * scale[row])
+            shifts[j] += g[row * n + i + j]
+    for j in range(n - i):
+        sums[i + j] += slopes[j]
+        sums[n + i + j] += shifts[j]
+
+
+cdef void norm_backward(const real* g, const real* x, const real* w, real* dx, double* sums, Py_ssize_t rows, Py_ssize_t n, double eps,
+                        bint centred) noexcept nogil:
+    """`row_gradient` of each row; g * y and, behind it, g are added to `sums`"""
+    cdef Py_ssize_t start = 0, row, count
+    cdef real mean[NORM_GROUP]
+    cdef real rest[NORM_GROUP]
+    cdef real scale[NORM_GROUP]
+    while start < rows:
+        count = min(rows - start, <Py_ssize_t> NORM_GROUP)
+        for row in range(count):
+            scale[row] = row_moments(x + row * n, n, eps, centred, &mean[row], &rest[row])
+            if dx != NULL:
+                row_gradient(g + row * n, x + row * n, w, dx, n, mean[row], rest[row], scale[row], centred)
+                dx += n
         if sums != NULL:
-            add_row(g, x, few, few + n, n, mean, rest, scale)
-            if row % NORM_GROUP == NORM_GROUP - 1 or row == rows - 1:
-                carry(few, sums, 2 * n)
-        g += n
-        x += n
+            add_rows(g, x, count, n, <const real*> mean, <const real*> rest, <const real*> scale, sums)
+        g += count * n
+        x += count * n
+        start += count
 
 
 # ---- runs of one channel: all elements share mean, scale and shift ------------------------------------------------------------------

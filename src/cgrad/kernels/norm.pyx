@@ -17,7 +17,7 @@ from cgrad.kernels.table cimport MAX_COLUMNS, DTypeId, NormTable, norm_backward_
 cdef enum:
     CHUNK = 16384          # elements that a thread takes at a time, at least
     MAX_CHUNKS = 64        # of backward, each of which has sums of its own:
-    CHUNK_SUMS = 4         # n for the weight, n for the bias, and room for 2 n more
+    CHUNK_SUMS = 2         # n for the weight, n for the bias
     WEIGHT = 4             # cost of an element in additions
     BLOCK = 4096           # elements whose moments are taken while they are in L1
     SHORT = 16             # runs of a channel that are shorter are treated as columns, WIDTH of them at a time, ROWS rows at a time
@@ -53,12 +53,10 @@ cdef void backward_rows(void* context, Py_ssize_t start, Py_ssize_t stop) noexce
     cdef const NormPlan* plan = <const NormPlan*> context
     cdef Py_ssize_t offset = start * plan.row_bytes
     cdef double* sums = NULL
-    cdef char* few = NULL
     if plan.sums != NULL:
         sums = plan.sums + start // plan.chunk * CHUNK_SUMS * plan.n
         memset(sums, 0, CHUNK_SUMS * plan.n * sizeof(double))
-        few = <char*> (sums + 2 * plan.n)
-    plan.backward(plan.g + offset, plan.x + offset, plan.w, plan.out + offset if plan.out != NULL else NULL, few, sums, stop - start,
+    plan.backward(plan.g + offset, plan.x + offset, plan.w, plan.out + offset if plan.out != NULL else NULL, sums, stop - start,
                   plan.n, plan.eps, plan.centred)
 
 

@@ -136,12 +136,11 @@ cdef struct RowTable:
 
 
 # Blocks of contiguous rows of n >= 1 elements, each set to a mean square of 1, after its mean was taken off if `centred`; w and b hold
-# n elements.  The gradients of w and b, n float64 each, are added to `sums`; `few`, 2 n elements, is zero before and after.  dx may be
-# NULL, or few and sums together.
+# n elements.  The gradients of w and b, n float64 each, are added to `sums`.  dx may be NULL, or sums.
 ctypedef void (*norm_forward_t)(const char* x, const char* w, const char* b, char* out, Py_ssize_t rows, Py_ssize_t n, double eps,
                                 bint centred) noexcept nogil
-ctypedef void (*norm_backward_t)(const char* g, const char* x, const char* w, char* dx, char* few, double* sums, Py_ssize_t rows,
-                                 Py_ssize_t n, double eps, bint centred) noexcept nogil
+ctypedef void (*norm_backward_t)(const char* g, const char* x, const char* w, char* dx, double* sums, Py_ssize_t rows, Py_ssize_t n,
+                                 double eps, bint centred) noexcept nogil
 
 cdef enum:
     MAX_COLUMNS = 64                    # that the functions of columns take at a time
