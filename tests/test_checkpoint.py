@@ -461,3 +461,18 @@ def test_a_parameter_that_was_changed_since_is_an_error():
     with pytest.raises(RuntimeError, match="checkpoint: .*reaches by itself.*changed in place"):
         y.backward()
     assert x.grad is None and w.grad is None
+
+
+@pytest.mark.parametrize("early_stop", [True, False])
+@pytest.mark.parametrize("create_graph", [True, False])
+def test_arguments_that_are_tracked_no_more_or_only_now_change_no_repetition(early_stop, create_graph):
+    def given(x, y):
+        return cg.tanh(x) * x * y
+
+    x, z, y = cg.tensor(0.5, requires_grad=True), cg.tensor(0.5, requires_grad=True), cg.tensor(3.0)
+    out = cg.checkpoint(given, x, y, early_stop=early_stop) + cg.checkpoint(given, z, y, early_stop=early_stop)
+    x.requires_grad, y.requires_grad = False, True
+    out.backward(create_graph=create_graph)
+    t = np.tanh(0.5)
+    assert x.grad is None and y.grad is None
+    np.testing.assert_allclose(z.grad.item(), 3 * (t + 0.5 * (1 - t * t)), rtol=1e-6)

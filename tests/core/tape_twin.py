@@ -34,6 +34,16 @@ class Step:
         self.shape = np.shape(function(*operands))
         self.slopes = [None if part is None else self.slope(i) for i, part in enumerate(parts)]
 
+    def is_kinked(self, rng):
+        """Whether slopes jump at these operands: where two of which the larger is taken are equal, say."""
+        if self.function is None:
+            return False
+        shifts = [rng.uniform(-1e-3, 1e-3, np.shape(x)) for x in self.operands]
+        beside = [Step(self.function, self.parts, [x if part is None else x + sign * shift for part, x, shift in zip(self.parts, self.operands, shifts)])
+                  for sign in (1, -1)]
+        pairs = [(a, b) for a, b in zip(*(step.slopes for step in beside)) if a is not None]
+        return any(np.abs(a - b).max(initial=0) > 0.1 * max(1, np.abs(a).max(initial=0)) for a, b in pairs)
+
     def slope(self, i):
         """Derivatives of all results in all elements of operand i, as a matrix."""
         x = self.operands[i]

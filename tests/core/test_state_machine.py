@@ -577,9 +577,9 @@ class Programs(RuleBasedStateMachine):
         self.forget_sightings()
         if edge not in found or any(hook.factor for step in [edge, *steps] for hook in step.hooks):
             return
-        kinks = any(np.min(np.abs(x), initial=9) < 1e-3 for step in steps for x in step.operands)
-        (g,) = cg.autograd.grad(root.x, x.x, tensor, create_graph=True)
         rng = np.random.default_rng(seed)
+        kinks = any(np.min(np.abs(x), initial=9) < 1e-3 for step in steps for x in step.operands) or any(step.is_kinked(rng) for step in steps)
+        (g,) = cg.autograd.grad(root.x, x.x, tensor, create_graph=True)
         weights, direction = rng.uniform(-1, 1, x.twin.shape), rng.uniform(-1, 1, x.twin.shape)
         if g.requires_grad:
             (h,) = cg.autograd.grad(g, x.x, cg.tensor(weights), retain_graph=True, allow_unused=True)

@@ -237,6 +237,7 @@ class _Recomputation:
 
     def __init__(self, function, leaves, shape, random_state):
         self.function, self.leaves, self.shape, self.random_state = function, leaves, shape, random_state
+        self.wanted = {i for i, x in enumerate(leaves) if isinstance(x, Tensor) and x.requires_grad}     # who asks later must not change the call
         self.versions = [(x, keep_version(x), "an argument") for x in leaves if isinstance(x, Tensor)]
 
     def arguments(self, connected):
@@ -247,8 +248,10 @@ class _Recomputation:
         leaves = list(self.leaves)
         inputs = {}
         for i, x in enumerate(leaves):
-            if isinstance(x, Tensor) and x.requires_grad:
-                leaves[i] = inputs[i] = fresh(x) if connected else x.detach().requires_grad_()
+            if i in self.wanted:
+                leaves[i] = inputs[i] = fresh(x) if connected and x.requires_grad else x.detach().requires_grad_()
+            elif isinstance(x, Tensor) and x.requires_grad:
+                leaves[i] = x.detach()
         return inputs, *unflatten(self.shape, leaves)
 
     def release(self):
