@@ -27,7 +27,7 @@ WORDS = {
            "sum": "the sum of {n} parts", "unknown": "not kept", "omitted": "... {n} more steps; explain(..., limit=None) shows all",
            "rule": "rule of {name}", "none": "no gradient reaches it", "range": "from {low} to {high}, norm {norm}"},
     "zh": {"forward": "前向：从输入到结果", "backward": "反向：从结果到输入",
-           "leaves": "叶子的梯度", "leaf": "叶子", "constant": "常数", "start": "起点：结果对自身的变化率",
+           "leaves": "叶子节点的梯度", "leaf": "叶子节点", "constant": "常数", "start": "起点：结果对自身的变化率",
            "sum": "{n} 条路径之和", "unknown": "未保存", "omitted": "……另有 {n} 步；explain(..., limit=None) 显示全部",
            "rule": "{name} 的反向规则", "none": "没有梯度到达", "range": "从 {low} 到 {high}，范数 {norm}"},
 }
