@@ -194,9 +194,9 @@ unary("digamma", sp.digamma, 0.3, 4.0, special=[((0.0,), -INF, (INF,)), ((1.0,),
 unary("digamma", sp.digamma, -2.8, -2.2)
 row("polygamma", sp.polygamma, [Sample(n, Draw((2, 3), 0.4, 3.0)) for n in (0, 1, 2, 5)] + [Sample(2, Draw((3,), 10.0, 40.0))])
 row("mvlgamma", lambda x, p: np.vectorize(lambda v: sp.multigammaln(v, p))(x), [Sample(Draw((2, 3), 1.6, 4.0), p) for p in (1, 2, 4)])
-row("zeta", sp.zeta, [Sample(2.5, Draw((2, 3), 0.4, 3.0)), Sample(np.array([[1.5], [4.0]]), Draw((3,), 0.4, 30.0))], function=cg.special.zeta, own_dtype=True)
+row("zeta", sp.zeta, [Sample(2.5, Draw((2, 3), 0.4, 3.0)), Sample(Draw((2, 1), 1.5, 4.0), Draw((3,), 0.4, 30.0))], function=cg.special.zeta, own_dtype=True)
 for _name, _reference in (("igamma", sp.gammainc), ("igammac", sp.gammaincc)):
-    row(_name, _reference, [Sample(np.array([[0.3], [2.0]]), Draw((3,), 0.1, 4.0)), Sample(1.5, Draw((3,), 0.1, 2.0)), Sample(np.array(40.0), Draw((3,), 35.0, 60.0))], own_dtype=True)
+    row(_name, _reference, [Sample(Draw((2, 1), 0.3, 2.0), Draw((3,), 0.1, 4.0)), Sample(1.5, Draw((3,), 0.1, 2.0)), Sample(Draw((), 40.0, 50.0), Draw((3,), 35.0, 60.0))], own_dtype=True)
 for _name in ("i0", "i0e", "i1", "i1e"):
     _even = _name[1] == "0"
     unary(_name, getattr(sp, _name), -3.0, 3.0, kinks=(0,) if _name[-1] == "e" else (), function=getattr(cg.special, _name),

@@ -1,6 +1,7 @@
 """Views of any strides, and other functions on arrays where more than a value counts."""
 import itertools
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -157,9 +158,28 @@ def test_incomplete_gamma_at_the_edges():
     x = cg.tensor([0.0, 1, 0, 1, inf, inf, 1, -1, 1, nan, 1], dtype="float64")
     np.testing.assert_allclose(cg.igamma(a, x).numpy(), [nan, 1, 0, 0, 1, nan, nan, nan, nan, nan, 1], rtol=1e-14)
     np.testing.assert_array_equal(cg.igammac(a, x).numpy()[:10], [nan, 0, 1, 1, 0, nan, nan, nan, nan, nan])
-    shape = cg.ones(1, requires_grad=True)
-    with pytest.raises(NotImplementedError, match="shape x"):
-        cg.igamma(shape, 1.0).sum().backward()
+    for f in (cg.igamma, cg.igammac):
+        shape = a[:10].clone().requires_grad_(True)
+        f(shape, x[:10]).sum().backward()
+        expected = [nan, -0.21938393439552026, 0, 0, 0, nan, nan, nan, nan, nan]       # -E1(1) for the shape 0
+        np.testing.assert_allclose(shape.grad.numpy(), np.array(expected) * (1 if f is cg.igamma else -1), rtol=1e-13)
+
+
+@pytest.mark.parametrize("shape", [0.05, 0.5, 1.0, 2.5, 10.0, 60.0, 500.0])
+@pytest.mark.parametrize("ratio", [0.3, 0.8, 1.0, 1.05, 1.5, 3.0])
+def test_incomplete_gamma_by_its_shape(shape, ratio):
+    bound = shape * ratio
+    for f, ends in ((cg.igamma, (0, bound)), (cg.igammac, (bound, mpmath.inf))):
+        with mpmath.workdps(420):       # differences of numbers that are all but 1
+            h = mpmath.mpf(10) ** -100
+            up, down = (mpmath.gammainc(mpmath.mpf(shape) + s * h, *ends, regularized=True) for s in (1, -1))
+            expected = float((up - down) / (2 * h))
+        x = cg.tensor(shape, dtype="float64", requires_grad=True)
+        f(x, cg.tensor(bound, dtype="float64")).backward()
+        np.testing.assert_allclose(x.grad.item(), expected, rtol=1e-11)
+
+
+def test_incomplete_gamma_of_two_operands():
     assert cg.igamma(2, cg.ones(1, dtype="float64")).dtype == cg.float64
 
 

@@ -1,6 +1,7 @@
 """What the rows of cases.py cannot say of the special functions: errors, names, derivatives of high order at 0."""
 import math
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -37,10 +38,14 @@ def test_names():
     assert x.erfinv().item() == cg.erfinv(x).item() and x.logit(eps=0.1).item() == 0
 
 
-def test_zeta_has_no_gradient_in_its_exponent():
-    s = cg.tensor([2.0], requires_grad=True)
-    with pytest.raises(NotImplementedError, match="exponent"):
-        cg.special.zeta(s, 1.0).sum().backward()
+@pytest.mark.parametrize("exponent", [1.05, 1.5, 2.0, 3.7, 10.0, 40.0])
+def test_zeta_by_its_exponent(exponent):
+    for y in (0.05, 0.5, 1.0, 3.3, 25.0):
+        x = cg.tensor(exponent, dtype="float64", requires_grad=True)
+        cg.special.zeta(x, y).backward()
+        with mpmath.workdps(50):
+            expected = float(mpmath.zeta(exponent, y, 1))
+        np.testing.assert_allclose(x.grad.item(), expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("wrong", [lambda x: cg.polygamma(-1, x), lambda x: cg.mvlgamma(x, 0)])

@@ -5,6 +5,7 @@ The formulas of the kernels are in kernels/special.pxi.  Next: activation.py.
 """
 import math
 
+from cgrad.core import batching
 from cgrad.core.arguments import as_floating, as_tensor, whole_number
 from cgrad.core.dtype import promote_types
 from cgrad.core.forward import copy, fill
@@ -49,17 +50,43 @@ digamma = define(
     tensor([-1.9635, -0.5772,  1.5061])
     """)
 
-def _no_exponent_gradient(g):
-    raise NotImplementedError("zeta: there is no gradient in the exponent x; detach() it")
+# B(2k) / (2k)! of the Bernoulli numbers, for k = 1, 2, ...
+_MACLAURIN = (1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160, -691 / 1307674368000, 1 / 74724249600, -3617 / 10670622842880000,
+              43867 / 5109094217170944000, -174611 / 802857662698291200000)
+
+
+def _wide(x):
+    """float32 for half precision, whose range is too small for the parts of a sum."""
+    return x.astype("float32") if x.dtype.itemsize < 4 else x
+
+
+def _exponent_slope(x, y):
+    """The derivative of zeta in x: minus the sum of ``log(y + k) * (y + k)**-x``, by Euler and Maclaurin's formula after ten terms."""
+    x = _wide(x)
+    y = full_like(x, y) if isinstance(y, (int, float)) else _wide(y)
+    slope = 0
+    for k in range(10):
+        slope = slope - elementwise.log(y + k) * (y + k) ** -x
+    y = y + 10
+    logarithm, power = elementwise.log(y), y ** -x
+    slope = slope - power * (y / (x - 1) * (logarithm + 1 / (x - 1)) + logarithm / 2)
+    product, logarithmic = x, 1 / x                   # of x (x + 1) ... and its logarithmic derivative
+    for k, factor in enumerate(_MACLAURIN, 1):
+        slope = slope + factor * product * power * y ** (1 - 2 * k) * (logarithmic - logarithm)
+        for j in (2 * k - 1, 2 * k):
+            product, logarithmic = product * (x + j), logarithmic + 1 / (x + j)
+    return slope
+
 
 zeta = define(
-    "zeta", vjp=(_no_exponent_gradient, lambda g, x, y: -g * (x * zeta(x + 1, y))), kind=ELEMENTWISE, result="float", public=False,
+    "zeta", vjp=(lambda g, x, y: g * _exponent_slope(x, y), lambda g, x, y: -g * (x * zeta(x + 1, y))), kind=ELEMENTWISE, result="float", public=False,
     doc="""Hurwitz zeta function, elementwise: the sum of ``(y + k) ** -x`` over k = 0, 1, ...
 
     Notes
     -----
     Infinite at ``x = 1`` and ``y = 0, -1, ...``, NaN for ``x < 1`` and where a power of a negative number is none.
-    Gradient in `y`: ``-g * x * zeta(x + 1, y)``; none in `x` (NotImplementedError).
+    Gradient in `y`: ``-g * x * zeta(x + 1, y)``; in `x`: minus g times the sum of ``log(y + k) * (y + k) ** -x``, by the formula of Euler and
+    Maclaurin, for positive `y`.
 
     Examples
     --------
@@ -76,8 +103,47 @@ def _incomplete(x, y, upper):
     return copy.cast(out, x.dtype).reshape(x.shape)
 
 
-def _no_shape_gradient(g):
-    raise NotImplementedError("gammainc: there is no gradient in the shape x, the first argument; detach() it")
+def _shape_slope(g, x, y, upper):
+    """The gradient in the shape x, by the series of P where y <= x + 1 and the continued fraction of Q elsewhere, term by term."""
+    x, y = _wide(x), _wide(y)
+    low = y <= x + 1
+    inside = (x >= 0) & (x < math.inf) & (y > 0) & (y < math.inf)
+    sizes = batching.all_examples(compare.where(inside, x + y, 1).detach())
+    terms = 60 + 12 * int(math.sqrt(sizes.max().item())) if sizes.numel() else 0
+    lower = _shape_slope_of_series(*_where_wanted(low & inside, x, y, 1.0), terms)
+    other = _shape_slope_of_fraction(*_where_wanted(~low & inside, x, y, 3.0), terms)
+    outside = compare.where((x >= 0) & (y >= 0) & (x != y), 0.0, math.nan)       # x == y: both 0 or infinite
+    slope = compare.where(inside, compare.where(low, lower, -other), outside)
+    return -g * slope if upper else g * slope
+
+
+def _where_wanted(wanted, x, y, bound):
+    """x and y where they are wanted, harmless numbers elsewhere."""
+    return compare.where(wanted, x, 1), compare.where(wanted, y, bound)
+
+
+def _shape_slope_of_series(x, y, terms):
+    """P is the sum of ``exp(-y) y**(x + n) / gamma(x + n + 1)``; the logarithmic derivative of each is ``log(y) - digamma(x + n + 1)``."""
+    logarithm, slopes = elementwise.log(y), digamma(x + 1)
+    term = exp(x * logarithm - y - lgamma(x + 1))
+    total = term * (logarithm - slopes)
+    for n in range(1, terms):
+        term, slopes = term * (y / (x + n)), slopes + 1 / (x + n)
+        total = total + term * (logarithm - slopes)
+    return total
+
+
+def _shape_slope_of_fraction(x, y, terms):
+    """Q is ``exp(-y) y**x / gamma(x)`` over Legendre's continued fraction, which is worked out from its end along with its derivative.
+
+    With ``gamma(x + 1) / x`` for ``gamma(x)``, so that it holds at x = 0.
+    """
+    fraction, slope = y + (2 * terms + 1) - x, -1
+    for n in range(terms, 0, -1):
+        slope = n / fraction + n * (n - x) / (fraction * fraction) * slope - 1
+        fraction = y + (2 * n - 1) - x - n * (n - x) / fraction
+    logarithm = elementwise.log(y)
+    return exp(x * logarithm - y - lgamma(x + 1)) / fraction * (1 + x * (logarithm - digamma(x + 1) - slope / fraction))
 
 
 def _incomplete_slope(g, x, y, upper):
@@ -85,7 +151,7 @@ def _incomplete_slope(g, x, y, upper):
     return -g * slope if upper else g * slope
 
 
-_gammainc = define("gammainc", forward=_incomplete, inputs=("x", "y"), options=("upper",), vjp=(_no_shape_gradient, _incomplete_slope),
+_gammainc = define("gammainc", forward=_incomplete, inputs=("x", "y"), options=("upper",), vjp=(_shape_slope, _incomplete_slope),
                    batch=lambda x, y, upper, size, batched: _gammainc(
                        *[v if one else v.broadcast_to((size, *v.shape)) for v, one in zip((x, y), batched)], upper), public=False)
 
@@ -119,14 +185,13 @@ def igamma(x, y):
 
     Raises
     ------
-    NotImplementedError
-        When a gradient in `x` is asked for.
     ValueError
         If the shapes do not broadcast.
 
     Notes
     -----
-    ``cgrad.special.gammainc`` is another name.  Gradient in `y`: ``g * y**(x - 1) * exp(-y) / gamma(x)``.
+    ``cgrad.special.gammainc`` is another name.  Gradient in `y`: ``g * y**(x - 1) * exp(-y) / gamma(x)``; in `x`: by the series of P
+    for ``y <= x + 1``, else by Legendre's continued fraction of Q (DLMF 8.11.4, 8.9.2), whose terms are differentiated.
 
     Examples
     --------
@@ -153,14 +218,12 @@ def igammac(x, y):
 
     Raises
     ------
-    NotImplementedError
-        When a gradient in `x` is asked for.
     ValueError
         If the shapes do not broadcast.
 
     Notes
     -----
-    ``cgrad.special.gammaincc`` is another name.  Gradient in `y`: minus that of `igamma`.
+    ``cgrad.special.gammaincc`` is another name.  Gradients: minus those of `igamma`.
 
     Examples
     --------
