@@ -105,7 +105,7 @@ def test_many_models_come_out_the_same_in_all_four_ways(tmp_path):
 
 @pytest.mark.slow
 def test_dask_trains_models_on_its_workers(tmp_path):
-    pytest.importorskip("distributed")
+    pytest.importorskip("dask.distributed")
     out = run("dask_models.py", "--models", 12, cwd=tmp_path)
     one, together = figures(r"by (\d\.\d+)", out)
     assert "12 networks, trained by" in out and together < one < 0.1

@@ -444,7 +444,7 @@ def test_cython_cannot_do_silent_harm(kernels):
 def test_the_guide(title, request):
     if "SciPy" in title:
         pytest.importorskip("scipy")
-    if "Cython" in title:
+    if "from kernels import" in SECTIONS[title]:
         request.getfixturevalue("kernels")
     runner = doctest.DocTestRunner()
     runner.run(doctest.DocTestParser().get_doctest(re.sub("```.*", "", SECTIONS[title]), {}, title, None, 0))
