@@ -5,7 +5,8 @@ import contextlib
 import threading
 from collections.abc import Iterable
 
-from cgrad.core import random_count, watchers
+from cgrad.core import watchers
+from cgrad.core.random_count import this_thread
 from cgrad.core.forward_mode import fresh, gradients, highest_level
 from cgrad.core.graph import sources, tail_of
 from cgrad.core.record import keep_version, record_custom
@@ -66,12 +67,12 @@ def checkpoint(function, *args, use_reentrant=None, preserve_rng_state=True, ear
     if not is_grad_enabled() or highest_level(tensors):
         return function(*args, **kwargs)
     call = _Recomputation(function, leaves, shape, get_rng_state() if preserve_rng_state else None)
-    since, draws = latest_sequence(), random_count.count()
+    since, draws = latest_sequence(), this_thread.draws
     inputs, args, kwargs = call.arguments(connected=False)
     operations = _Operations()
     with _watching(operations if early_stop else None):
         out = function(*args, **kwargs)
-    if random_count.count() == draws:
+    if this_thread.draws == draws:
         call.random_state = None
     results, out_shape = flatten(out)
     call.tracked = [k for k, y in enumerate(results) if isinstance(y, Tensor) and y.requires_grad]

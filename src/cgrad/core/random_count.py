@@ -1,14 +1,16 @@
 """How often a thread drew random numbers: an Op whose forward draws cannot be repeated (see ops/op.py)."""
 import threading
 
-_thread = threading.local()
+
+class ThisThread(threading.local):
+    """The number of draws so far."""
+
+    draws = 0
 
 
-def count():
-    """The number of this thread's draws so far."""
-    return getattr(_thread, "draws", 0)
+this_thread = ThisThread()
 
 
 def bump():
     """Note a draw."""
-    _thread.draws = count() + 1
+    this_thread.draws += 1

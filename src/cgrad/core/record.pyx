@@ -302,6 +302,21 @@ def is_recorded(tuple inputs):
     return False
 
 
+def which_tracked(inputs):
+    """For each input whether it is a tensor that requires grad."""
+    cdef list out = []
+    cdef Tensor x
+    for value in inputs:
+        if isinstance(value, Tensor):
+            x = <Tensor>value
+            if stale(x):
+                refresh(x)
+            out.append(bool(x.flags & REQUIRES_GRAD))
+        else:
+            out.append(False)
+    return tuple(out)
+
+
 def kept_by(dict state, result):
     """What a user's Op keeps after forward: (tensor, version) of each tensor in its state, and the names of those computed on the way.
 

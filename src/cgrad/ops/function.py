@@ -9,7 +9,7 @@ import functools
 from typing import NamedTuple
 
 from cgrad.core import batching, tape
-from cgrad.core.record import is_recorded
+from cgrad.core.record import is_recorded, which_tracked
 from cgrad.core.tensor import Tensor
 from cgrad.ops.creation import zeros
 from cgrad.ops.op import Op
@@ -67,7 +67,7 @@ class Context(Op):
 
     def forward(self, *args):
         function = self._function
-        self.needs_input_grad = tuple([isinstance(x, Tensor) and x.requires_grad for x in args])
+        self.needs_input_grad = which_tracked(args)
         if self._takes_context:
             out = function.forward(self, *args)
         else:

@@ -9,8 +9,9 @@ recorded.  What would make a second derivative silently wrong is an error.  Next
 
 import copy
 
-from cgrad.core import batching, forward_mode, random_count, tape
-from cgrad.core.record import connected, is_recorded, kept_by, record_custom
+from cgrad.core import batching, forward_mode, tape
+from cgrad.core.random_count import this_thread
+from cgrad.core.record import connected, is_recorded, kept_by, record_custom, which_tracked
 from cgrad.core.tensor import Tensor
 
 
@@ -91,7 +92,7 @@ def _call_on_tensors(op, args, kwargs):
         return _at_level(op, args, kwargs, level)
     tracked = is_recorded(args)
     before = (op.__dict__.copy() if op._in_dict else copy.copy(op)) if tracked else None
-    draws = random_count.count()
+    draws = this_thread.draws
     mode = tape.swap_grad_enabled(False)
     inside = tape.swap_inside_op(1) if tracked else 0          # an Op inside another's forward belongs to that
     took_numbers = False
@@ -105,7 +106,7 @@ def _call_on_tensors(op, args, kwargs):
         result = _wrap(op, inputs, result)
     if not tracked:
         return result
-    call = CustomCall(_copy(op), before, args, kwargs, result, random_count.count() != draws)
+    call = CustomCall(_copy(op), before, args, kwargs, result, this_thread.draws != draws)
     if took_numbers:
         call.numbers = _numbers_kept(op, before, given)
     return record_custom(call, args, result)
@@ -185,7 +186,7 @@ class CustomCall:
         before = (tape.swap_inside_op(0), tape.swap_strict_rule(self.name)) if create_graph else None
         try:
             op = self._connect(node) if create_graph else self.op
-            op.needs_input_grad = tuple([isinstance(x, Tensor) and x.requires_grad for x in self.args])
+            op.needs_input_grad = which_tracked(self.args)
             return self._check(op.backward(grads))
         finally:
             if before is not None:
