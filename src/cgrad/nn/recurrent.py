@@ -271,7 +271,7 @@ class LSTM(RNNBase):
 
     References
     ----------
-    .. [1] S. Hochreiter, J. Schmidhuber, "Long short-term memory", Neural Computation 9, 1997; F. Gers et al., "Learning to forget", 2000.
+    .. [1] Hochreiter, Schmidhuber, "Long short-term memory", Neural Computation 9, 1997; Gers et al., "Learning to forget", 2000.
 
     Examples
     --------
@@ -309,7 +309,7 @@ class GRU(RNNBase):
 
     References
     ----------
-    .. [1] K. Cho et al., "Learning phrase representations using RNN encoder-decoder", EMNLP 2014; here the reset gate acts after the product.
+    .. [1] Cho et al., "Learning phrase representations using RNN encoder-decoder", EMNLP 2014; here the reset gate acts after the product.
 
     Examples
     --------

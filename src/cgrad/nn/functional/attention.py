@@ -49,9 +49,9 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
 
     References
     ----------
-    .. [1] A. Vaswani et al., "Attention Is All You Need", NeurIPS 2017.
-    .. [2] M. Milakov, N. Gimelshein, "Online normalizer calculation for softmax", arXiv:1805.02867, 2018.
-    .. [3] T. Dao et al., "FlashAttention", NeurIPS 2022.
+    .. [1] Vaswani et al., "Attention Is All You Need", NeurIPS 2017.
+    .. [2] Milakov, Gimelshein, "Online normalizer calculation for softmax", arXiv:1805.02867, 2018.
+    .. [3] Dao et al., "FlashAttention", NeurIPS 2022.
 
     Examples
     --------

@@ -48,7 +48,7 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
 
     References
     ----------
-    .. [1] J. L. Ba, J. R. Kiros, G. E. Hinton, "Layer Normalization", arXiv:1607.06450, 2016.
+    .. [1] Ba, Kiros, Hinton, "Layer Normalization", arXiv:1607.06450, 2016.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def rms_norm(input, normalized_shape, weight=None, eps=None):
 
     References
     ----------
-    .. [1] B. Zhang, R. Sennrich, "Root Mean Square Layer Normalization", NeurIPS 2019.
+    .. [1] Zhang, Sennrich, "Root Mean Square Layer Normalization", NeurIPS 2019.
 
     Examples
     --------
@@ -137,7 +137,7 @@ def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
 
     References
     ----------
-    .. [1] A. Krizhevsky, I. Sutskever, G. E. Hinton, "ImageNet Classification with Deep Convolutional Neural Networks", NeurIPS 2012.
+    .. [1] Krizhevsky, Sutskever, Hinton, "ImageNet Classification with Deep Convolutional Neural Networks", NeurIPS 2012.
 
     Examples
     --------
@@ -207,7 +207,7 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
 
     References
     ----------
-    .. [1] S. Ioffe, C. Szegedy, "Batch Normalization", ICML 2015.
+    .. [1] Ioffe, Szegedy, "Batch Normalization", ICML 2015.
 
     Examples
     --------
@@ -268,7 +268,7 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
 
     References
     ----------
-    .. [1] D. Ulyanov, A. Vedaldi, V. Lempitsky, "Instance Normalization", arXiv:1607.08022, 2016.
+    .. [1] Ulyanov, Vedaldi, Lempitsky, "Instance Normalization", arXiv:1607.08022, 2016.
 
     Examples
     --------
@@ -321,7 +321,7 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
 
     References
     ----------
-    .. [1] Y. Wu, K. He, "Group Normalization", ECCV 2018.
+    .. [1] Wu, He, "Group Normalization", ECCV 2018.
 
     Examples
     --------
