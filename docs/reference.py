@@ -200,7 +200,7 @@ def module_page(title, module, owner):
     names = [n for n in owner.__all__ if not isinstance(getattr(owner, n), types.ModuleType)]
     parts = [heading(title), f".. automodule:: cgrad.{module}\n   :no-members:\n", entries(f"cgrad.{module}", owner, names)]
     if module in ("random", "autograd"):
-        shared = [name for name in names if getattr(cgrad, name, None) is getattr(owner, name)]
+        shared = [name for name in names if hasattr(cgrad, name)]
         parts += [heading("At the top level", "-"), ".. currentmodule:: cgrad\n", *(also(f"cgrad.{module}", name, [name]) for name in shared)]
     return "\n".join(parts)
 
