@@ -15,7 +15,7 @@ project, author, copyright = "cgrad", "cgrad contributors", "cgrad contributors"
 release = version = cgrad.__version__
 
 extensions = ["sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc", "myst_parser",
-              "sphinx_copybutton", "sphinx_gallery.gen_gallery", "picture"]
+              "sphinx_copybutton", "sphinx_gallery.gen_gallery", "picture", "search"]
 copybutton_prompt_text, copybutton_prompt_is_regexp = r">>> |\.\.\. ", True
 exclude_patterns = ["_build"]
 source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
@@ -34,18 +34,18 @@ autodoc_inherit_docstrings = False
 numpydoc_show_class_members = False
 add_module_names = False
 toc_object_entries = False
-python_maximum_signature_line_length = 100
 
 html_theme = "pydata_sphinx_theme"
 html_title = "cgrad"
 html_static_path = ["_static"]
-html_css_files = ["cgrad.css"]
+html_css_files, html_js_files = ["cgrad.css"], ["cgrad.js"]
 html_show_sourcelink = False
 html_copy_source = False
 html_domain_indices = False
-html_show_search_summary = False         # would fetch pages, which browsers refuse to a site that is read from files
-html_theme_options = {"show_toc_level": 2, "navigation_with_keys": False, "navbar_align": "left", "header_links_before_dropdown": 7,
-                      "navbar_end": ["theme-switcher"], "secondary_sidebar_items": ["page-toc"], "footer_start": ["copyright"],
+html_theme_options = {"show_toc_level": 2, "navigation_with_keys": False, "navbar_align": "left", "header_links_before_dropdown": 8,
+                      "navbar_end": ["theme-switcher"],
+                      "secondary_sidebar_items": {"**": ["page-toc"], "performance": [], "background/data-parallel": []},      # wide tables
+                      "footer_start": ["copyright"],
                       "footer_end": [], "pygments_light_style": "a11y-high-contrast-light", "pygments_dark_style": "a11y-high-contrast-dark"}
 html_sidebars = {"index": [], "changelog": []}
 
@@ -61,3 +61,15 @@ sphinx_gallery_conf = {"examples_dirs": "../examples", "gallery_dirs": "examples
                        "within_subsection_order": "gallery.order", "reset_argv": "gallery.arguments", "abort_on_example_error": True,
                        "download_all_examples": False, "notebook_extensions": set(), "show_signature": False, "write_computation_times": False,
                        "image_srcset": ["2x"], "default_thumb_file": str(HERE / "drawings/thumbnail.svg")}
+
+
+def page_context(app, pagename, templatename, context, doctree):
+    """The language of a page; and its references without roles that ARIA has given up."""
+    if pagename.startswith("zh/"):
+        context["language"] = "zh"
+    if "body" in context:
+        context["body"] = context["body"].replace(' role="list" class="citation-list"', ' class="citation-list"').replace(' role="doc-biblioentry"', "")
+
+
+def setup(app):
+    app.connect("html-page-context", page_context)

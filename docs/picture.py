@@ -41,7 +41,7 @@ class Picture(SphinxDirective):
 
 
 def figure(content, attributes="", kind=""):
-    return nodes.raw("", f'<figure class="picture{kind}" tabindex="0"{attributes}>{content}</figure>', format="html")
+    return nodes.raw("", f'<figure class="picture{kind} pst-scrollable-table-container"{attributes}>{content}</figure>', format="html")
 
 
 def namespace(text):

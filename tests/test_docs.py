@@ -2,8 +2,10 @@
 import contextlib
 import doctest
 import gc
+import importlib.util
 import inspect
 import io
+import json
 import os
 import re
 import subprocess
@@ -141,6 +143,15 @@ def test_the_lessons_have_the_same_code_in_both_languages(page):
     assert code_of(page) == code_of(ROOT / "docs" / "learn" / page.name)
 
 
+def test_the_search_splits_chinese_into_characters_and_pairs():
+    pytest.importorskip("sphinx")
+    spec = importlib.util.spec_from_file_location("docs_search", ROOT / "docs" / "search.py")
+    search = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(search)
+    words = search.Search({}).split("叶子节点 requires_grad=True，用 Op 求 δx")
+    assert words == ["叶", "子", "节", "点", "叶子", "子节", "节点", "requires_grad", "True", "用", "Op", "求", "δx"]
+
+
 @pytest.mark.slow
 def test_the_site_builds_without_a_warning(tmp_path):
     for module in ("sphinx", "pydata_sphinx_theme", "numpydoc", "myst_parser", "sphinx_copybutton", "sphinx_gallery"):
@@ -153,6 +164,11 @@ def test_the_site_builds_without_a_warning(tmp_path):
     names = {name.removeprefix("cg.") for name in PUBLIC if name.rpartition(".")[0] not in PUBLIC}
     names |= {name for name in dir(cg) if not isinstance(getattr(cg, name), types.ModuleType) and not name.startswith("__")}
     assert not names - found
+    index = json.loads((tmp_path / "searchindex.js").read_text().removeprefix("Search.setIndex(").removesuffix(")"))
+    terms = index["terms"].keys() | index["titleterms"].keys()
+    assert {"梯", "梯度", "反向", "传播", "叶子", "链式", "法则", "二阶", "算子", "累加", "雅可", "conv2d", "value_and_grad", "jvp"} <= terms
+    assert "二阶导数" in (tmp_path / "_static" / "page-texts.js").read_text()
+    assert '<html lang="zh"' in (tmp_path / "zh/learn/tape.html").read_text()
 
 
 def test_the_readme_names_files_that_exist():
