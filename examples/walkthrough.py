@@ -1,4 +1,4 @@
-"""g = exp(a*b + c*d), differentiated twice over: first by hand, then by the tape
+"""g = exp(a·b + c·d), differentiated twice over: first by hand, then by the tape
 =================================================================================
 
 Three operations are written as classes.  Each knows two things: how to compute its result (`forward`), and how a change of

@@ -160,7 +160,7 @@ def draw(path):
             left.semilogx(RANKS, [100 * efficiency(p, net, progress=progress) for p in RANKS], style, color=color, base=2, label=f"{name}: {what}")
     left.set(xlabel="ranks", ylabel="share of the time that a rank computes (%)", ylim=(70, 100.5), title="25 MB of gradients, backward of 190 ms")
     left.set_xticks(RANKS[::3], RANKS[::3])
-    left.legend(fontsize=7, loc="lower left")
+    left.legend(fontsize=8, frameon=False, loc="lower left")
     limits = [2**k for k in range(14, 26)]
     net, count, seconds = NETWORKS["10 Gbit/s Ethernet"], 1600, 0.06
     for p, color in zip((4, 32, 256, 1024), ("#9ecae9", "#4c78a8", "#f58518", "#e45756")):
@@ -169,7 +169,7 @@ def draw(path):
     right.axvline(1 << 20, color="grey", linewidth=0.8, linestyle="--")
     right.set(xlabel="bucket_bytes (dashed: the default)", ylabel="ms that backward takes longer", title="1,600 gradients in 60 ms, 25 MB, 10 Gbit/s")
     right.set_xticks([1 << 14, 1 << 17, 1 << 20, 1 << 23], ["16 KiB", "128 KiB", "1 MiB", "8 MiB"])
-    right.legend(fontsize=7)
+    right.legend(fontsize=8, frameon=False)
     for axes in (left, right):
         axes.grid(alpha=0.3)
         axes.spines[["top", "right"]].set_visible(False)
