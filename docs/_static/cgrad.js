@@ -3,5 +3,5 @@ document.addEventListener("DOMContentLoaded", () => {
   for (const summary of document.querySelectorAll(".bd-sidebar summary"))
     summary.setAttribute("aria-label", "Pages under " + summary.closest("li").querySelector("a").textContent);
   for (const button of document.querySelectorAll(".search-button-field"))
-    button.removeAttribute("aria-label");
+    button.setAttribute("aria-label", button.textContent.replace(/\s+/g, " ").trim());
 });
