@@ -681,3 +681,36 @@ def test_what_grad_returns_is_a_function_like_any_other():
     gc.collect()
     assert reference() is None
     assert not x.requires_grad and x.grad is None and cg.is_grad_enabled()
+
+
+@pytest.mark.filterwarnings("ignore:vmap")
+def test_nested_derivatives_of_different_arguments_keep_no_graph():
+    """What is differentiated inside lies in the graph of its derivative, but outside nobody asks for it."""
+    class Twice(cg.Op):
+        def forward(self, x, y):
+            self.x, self.y = x, y
+            return x * x * y
+
+        def backward(self, g):
+            return g * 2 * self.x * self.y, g * self.x * self.x
+
+    def vmapped(f, x):
+        return func.vmap(func.grad(lambda x: f(x).sum()))(cg.stack([x, x]))[0]
+
+    x, y = cg.tensor([1.5, 2.0], dtype=cg.float64), cg.tensor([3.0, 0.5], dtype=cg.float64)
+    one = cg.ones(2, dtype=cg.float64)
+    ways = [lambda f, x: func.grad(lambda x: f(x).sum())(x), lambda f, x: func.vjp(f, x)[1](one), lambda f, x: func.jvp(f, (x,), (one,))[1],
+            lambda f, x: func.linearize(f, x)[1](one), lambda f, x: func.jacrev(f)(x).sum(0), lambda f, x: func.jacfwd(f)(x).sum(0), vmapped]
+    cases = [(lambda x, y: cg.exp(x * y), (1 + x * y) * cg.exp(x * y)), (cg.hypot, -x * y / cg.hypot(x, y) ** 3), (lambda x, y: Twice()(x, y), 2 * x),
+             (cg.igammac, None)]
+    for f, mixed in cases:
+        found = [outer(lambda y: inner(lambda x: f(x, y), x), y) for inner in ways for outer in ways]     # noqa: B023
+        assert not any(z.requires_grad for z in found)
+        for z in found:
+            np.testing.assert_allclose(z.numpy(), (found[0] if mixed is None else mixed).numpy(), rtol=1e-12)
+    tracked = y.clone().requires_grad_()
+    for inner in ways:
+        z = inner(lambda x: cg.exp(x * tracked), x)
+        assert z.requires_grad and cg.allclose(cg.autograd.grad(z.sum(), tracked)[0], cases[0][1])
+    same, pull = func.vjp(lambda x: x, x)
+    assert not same.requires_grad and (pull(one) == 1).all() and (pull(one) == 1).all() and (func.linearize(lambda x: x, x)[1](one) == 1).all()

@@ -1,5 +1,6 @@
 """Views of any strides, and other functions on arrays where more than a value counts."""
 import itertools
+import math
 
 import mpmath
 import numpy as np
@@ -177,6 +178,21 @@ def test_incomplete_gamma_by_its_shape(shape, ratio):
         x = cg.tensor(shape, dtype="float64", requires_grad=True)
         f(x, cg.tensor(bound, dtype="float64")).backward()
         np.testing.assert_allclose(x.grad.item(), expected, rtol=1e-11)
+
+
+def test_incomplete_gamma_by_a_large_shape():
+    for shape, bound in ((19999.0, 20100.0), (20001.0, 19800.0), (20001.0, 20001.0), (30000.0, 30900.0)):
+        with mpmath.workdps(60):
+            first, second = (float(mpmath.diff(lambda a: mpmath.gammainc(a, 0, bound, regularized=True), mpmath.mpf(shape), n)) for n in (1, 2))     # noqa: B023
+        x = cg.tensor(shape, dtype="float64", requires_grad=True)
+        slope, = cg.autograd.grad(cg.igamma(x, cg.tensor(bound, dtype="float64")), x, create_graph=True)
+        np.testing.assert_allclose(slope.item(), first, rtol=1e-10)
+        np.testing.assert_allclose(cg.autograd.grad(slope, x)[0].item(), second, rtol=1e-5, atol=1e-15)
+    # towards a normal distribution of variance x; and the number of terms does not follow x or y without end
+    x = cg.tensor([1e12, 1e160, 1.0, 1e160, 100.0, 1e200], dtype="float64", requires_grad=True)
+    cg.igamma(x, cg.tensor([1e12, 1.0, 1e160, 1e160, 1e10, 1e-200], dtype="float64")).sum().backward()
+    normal = [-1 / math.sqrt(2 * math.pi * a) for a in (1e12, 1e160)]
+    np.testing.assert_allclose(x.grad.numpy(), [normal[0], 0, 0, normal[1], 0, 0], rtol=1e-12)
 
 
 def test_incomplete_gamma_of_two_operands():

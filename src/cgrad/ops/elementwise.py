@@ -191,8 +191,12 @@ tan = define(
     tensor([0.0000, 1.5574])
     """)
 
+# With a slope of its own: that of the product as written loses the digits of a small x, and is NaN at the ends.
+_one_minus_square = define("one_minus_square", forward=lambda x: (1 - x) * (1 + x), inputs=("x",), vjp=lambda g, x: g * (x * -2),
+                           kind=ELEMENTWISE, public=False)
+
 asin = define(
-    "asin", vjp=lambda g, x: g * rsqrt((1 - x) * (1 + x)), kind=ELEMENTWISE, result="float",
+    "asin", vjp=lambda g, x: g * rsqrt(_one_minus_square(x)), kind=ELEMENTWISE, result="float",
     doc="""Inverse sine, elementwise, in [-pi/2, pi/2].
 
     Notes
@@ -207,7 +211,7 @@ asin = define(
     """)
 
 acos = define(
-    "acos", vjp=lambda g, x: -g * rsqrt((1 - x) * (1 + x)), kind=ELEMENTWISE, result="float",
+    "acos", vjp=lambda g, x: -g * rsqrt(_one_minus_square(x)), kind=ELEMENTWISE, result="float",
     doc="""Inverse cosine, elementwise, in [0, pi].
 
     Notes
@@ -222,7 +226,7 @@ acos = define(
     """)
 
 atan = define(
-    "atan", vjp=lambda g, x: g / (x * x + 1), kind=ELEMENTWISE, result="float",
+    "atan", vjp=lambda g, x: g * arithmetic.square(arithmetic.reciprocal(arithmetic.hypot(x, 1))), kind=ELEMENTWISE, result="float",
     doc="""Inverse tangent, elementwise, in [-pi/2, pi/2].
 
     Notes
@@ -313,7 +317,7 @@ acosh = define(
     """)
 
 atanh = define(
-    "atanh", vjp=lambda g, x: g / ((1 - x) * (1 + x)), kind=ELEMENTWISE, result="float",
+    "atanh", vjp=lambda g, x: g / _one_minus_square(x), kind=ELEMENTWISE, result="float",
     doc="""Inverse hyperbolic tangent, elementwise.
 
     Notes
@@ -359,13 +363,14 @@ logsigmoid = define(
     """)
 
 # ------------------------------------------------------------------------------------------------------- error functions
-def _bell(x):
+def bell(x, a):
+    """exp(-a * x**2) for a of 1 or 1/2."""
     x = compare.clip(x, -40, 40)               # beyond, it is 0, and so are its derivatives
-    return exp(-x * x)
+    return exp(x * x * -a)
 
 
 erf = define(
-    "erf", vjp=lambda g, x: g * (_bell(x) * (2 / math.sqrt(math.pi))), kind=ELEMENTWISE, result="float",
+    "erf", vjp=lambda g, x: g * (bell(x, 1) * (2 / math.sqrt(math.pi))), kind=ELEMENTWISE, result="float",
     doc="""Error function, elementwise: ``2 / sqrt(pi)`` times the integral of ``exp(-t**2)`` from 0 to `x`.
 
     Notes
@@ -380,7 +385,7 @@ erf = define(
     """)
 
 erfc = define(
-    "erfc", vjp=lambda g, x: g * (_bell(x) * (-2 / math.sqrt(math.pi))), kind=ELEMENTWISE, result="float",
+    "erfc", vjp=lambda g, x: g * (bell(x, 1) * (-2 / math.sqrt(math.pi))), kind=ELEMENTWISE, result="float",
     doc="""Complementary error function, elementwise: ``1 - erf(x)``, with all digits for large `x`.
 
     Notes

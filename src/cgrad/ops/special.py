@@ -104,16 +104,20 @@ def _incomplete(x, y, upper):
 
 
 def _shape_slope(g, x, y, upper):
-    """The gradient in the shape x, by the series of P where y <= x + 1 and the continued fraction of Q elsewhere, term by term."""
+    """The gradient in the shape x: by the series of P where y <= x + 1 and the continued fraction of Q elsewhere, term by term.
+
+    Either takes as many terms as the square root of x, so a large x goes by the differences of P.
+    """
     x, y = _wide(x), _wide(y)
-    low = y <= x + 1
     inside = (x >= 0) & (x < math.inf) & (y > 0) & (y < math.inf)
-    sizes = batching.all_examples(compare.where(inside, x + y, 1).detach())
+    large, low = inside & (x > 2e4), y <= x + 1
+    few = inside & ~large
+    sizes = batching.all_examples(compare.where(few, x + compare.clip(y, 0, 4e4), 1).detach())     # Q is 0 for a y beyond
     terms = 60 + 12 * int(math.sqrt(sizes.max().item())) if sizes.numel() else 0
-    lower = _shape_slope_of_series(*_where_wanted(low & inside, x, y, 1.0), terms)
-    other = _shape_slope_of_fraction(*_where_wanted(~low & inside, x, y, 3.0), terms)
-    outside = compare.where((x >= 0) & (y >= 0) & (x != y), 0.0, math.nan)       # x == y: both 0 or infinite
-    slope = compare.where(inside, compare.where(low, lower, -other), outside)
+    slope = compare.where((x >= 0) & (y >= 0) & (x != y), 0.0, math.nan)        # outside; x == y: both 0 or infinite
+    slope = compare.where(few & low, _shape_slope_of_series(*_where_wanted(few & low, x, y, 1.0), terms), slope)
+    slope = compare.where(few & ~low, -_shape_slope_of_fraction(*_where_wanted(few & ~low, x, y, 3.0), terms), slope)
+    slope = compare.where(large, _shape_slope_of_differences(*_where_wanted(large, x, y, 1.0)), slope)
     return -g * slope if upper else g * slope
 
 
@@ -144,6 +148,16 @@ def _shape_slope_of_fraction(x, y, terms):
         fraction = y + (2 * n - 1) - x - n * (n - x) / fraction
     logarithm = elementwise.log(y)
     return exp(x * logarithm - y - lgamma(x + 1)) / fraction * (1 + x * (logarithm - digamma(x + 1) - slope / fraction))
+
+
+def _shape_slope_of_differences(x, y):
+    """With d for P(x + 1/2) - P(x - 1/2) = ``-exp(-y) y**(x - 1/2) / gamma(x + 1/2)`` the slope of P is d - D2 d / 24 + 7 D4 d / 5760 ..."""
+    x = x + 0.5
+    excess = compare.clamp_min(y / x, 0.1) - 1
+    logarithm = elementwise.log1p(excess)
+    first, bend = square(logarithm + 0.5 / x), (1 + 0.5 / x) / x           # of the logarithmic derivative of d the square, and minus its slope
+    second, fourth = first - bend, first * (first - 6 * bend) + 3 * bend * bend
+    return exp(x * (logarithm - excess) - 1 / (12 * x)) * elementwise.sqrt(x / (2 * math.pi)) / y * (second / 24 - fourth * (7 / 5760) - 1)
 
 
 def _incomplete_slope(g, x, y, upper):
@@ -315,23 +329,15 @@ def mvlgamma(x, p):
 
 # ------------------------------------------------------------------------------------------- modified Bessel functions
 def _near_zero(x, bound, series, other):
-    """`series` of x**2 where ``|x| < bound``, else `other` of x: quotients whose derivatives at 0 exist but cannot be computed as written."""
+    """`series` of x where ``|x| < bound``, else `other`: quotients whose derivatives at 0 exist but cannot be computed as written."""
     near = abs(x) < bound
-    return compare.where(near, series(compare.where(near, x * x, 0)), other(compare.where(near, 1, x)))
+    return compare.where(near, series(compare.where(near, x, 0)), other(compare.where(near, 1, x)))
 
 
-def _i1_series(z):
-    """i1(x) / x as a function of z = x**2 < 0.0004."""
+def _i1_series(x):
+    """i1(x) / x for ``|x| < 0.02``."""
+    z = x * x
     return 0.5 + z * (1 / 16 + z * (1 / 384 + z / 18432))
-
-
-def _i1_over_x(x, out):
-    return _near_zero(x, 0.02, _i1_series, lambda safe: out / safe)
-
-
-def _i1e_over_x(x, out):
-    near = abs(x) < 0.02
-    return compare.where(near, _i1_series(compare.where(near, x * x, 0)) * exp(-abs(x)), out / compare.where(near, 1, x))
 
 i0 = define(
     "i0", vjp=lambda g, x: g * i1(x), kind=ELEMENTWISE, result="float",
@@ -364,9 +370,10 @@ i0e = define(
     """)
 
 def _i1_slope(x, out):
-    beyond = compare.isinf(out)                # infinite as well, not the difference of two infinities
-    x = compare.where(beyond, 1, x)
-    return compare.where(beyond, math.inf, i0(x) - _i1_over_x(x, compare.where(beyond, 1, out)))
+    beyond = compare.isinf(out)                # infinite as well, as is its slope, not the difference of two infinities
+    safe = compare.where(beyond, 1, x)
+    slope = i0(safe) - _near_zero(safe, 0.02, _i1_series, lambda x: i1(x) / x)
+    return compare.where(beyond, abs(x), slope) * compare.where(beyond, math.inf, 1)
 
 
 i1 = define(
@@ -383,6 +390,10 @@ i1 = define(
     >>> cg.special.i1(cg.tensor([0.0, 1.0]))
     tensor([0.0000, 0.5652])
     """)
+
+def _i1e_over_x(x, out):
+    return _near_zero(x, 0.02, lambda x: _i1_series(x) * exp(-abs(x)), lambda x: out / x)
+
 
 i1e = define(
     "i1e", vjp=lambda g, x, out: g * (i0e(x) - out * sign(x) - _i1e_over_x(x, out)), kind=ELEMENTWISE, result="float", public=False,
@@ -438,8 +449,11 @@ erfcx = define(
     tensor([1.0000, 0.4276, 0.0056])
     """)
 
+def _density(x):
+    return elementwise.bell(x, 0.5) / math.sqrt(2 * math.pi)
+
 ndtr = define(
-    "ndtr", vjp=lambda g, x: g * (exp(x * x * -0.5) / math.sqrt(2 * math.pi)), kind=ELEMENTWISE, result="float", public=False,
+    "ndtr", vjp=lambda g, x: g * _density(x), kind=ELEMENTWISE, result="float", public=False,
     doc="""Standard normal distribution function, elementwise: the probability of being below `x`.
 
     Notes
@@ -469,11 +483,11 @@ ndtri = define(
     """)
 
 def _log_ndtr_slope(x):
-    """Density over distribution function: on the left as a reciprocal of erfcx, which neither underflows nor cancels."""
-    below = compare.where(x < 0, x, 0)
-    above = compare.where(x < 0, 0, x)
-    return compare.where(x < 0, math.sqrt(2 / math.pi) / erfcx(below * -math.sqrt(0.5)),
-                         exp(above * above * -0.5) / math.sqrt(2 * math.pi) / ndtr(above))
+    """Density over distribution function: on the left as a reciprocal of erfcx, which neither underflows nor cancels, and far left -x."""
+    left, far = x < 0, x < -1e10
+    middle = math.sqrt(2 / math.pi) / erfcx(compare.where(left & ~far, x, 0) * -math.sqrt(0.5))
+    above = compare.where(left, 0, x)
+    return compare.where(left, compare.where(far, -x, middle), _density(above) / ndtr(above))
 
 log_ndtr = define(
     "log_ndtr", vjp=lambda g, x: g * _log_ndtr_slope(x), kind=ELEMENTWISE, result="float", public=False,
@@ -512,7 +526,7 @@ def _where_pole(g, x, y, pole, value):
     return compare.where(compare.logical_and(x == 0, y <= pole), value, y)
 
 xlogy = define(
-    "xlogy", vjp=(lambda g, x, y: g * elementwise.log(_where_pole(g, x, y, 0, 1)), lambda g, x, y: g * (x / _where_pole(g, x, y, 0, 1))),
+    "xlogy", vjp=(lambda g, x, y: g * elementwise.log(_where_pole(g, x, y, 0, 1)), lambda g, x, y: g * (x / _where_pole(g, x, y, 0, math.inf))),
     kind=ELEMENTWISE, result="float",
     doc="""``x * log(y)``, elementwise, and 0 where ``x = 0``, whatever `y`, unless NaN.
 
@@ -529,7 +543,7 @@ xlogy = define(
 
 xlog1py = define(
     "xlog1py",
-    vjp=(lambda g, x, y: g * elementwise.log1p(_where_pole(g, x, y, -1, 0)), lambda g, x, y: g * (x / (_where_pole(g, x, y, -1, 0) + 1))),
+    vjp=(lambda g, x, y: g * elementwise.log1p(_where_pole(g, x, y, -1, 0)), lambda g, x, y: g * (x / (_where_pole(g, x, y, -1, math.inf) + 1))),
     kind=ELEMENTWISE, result="float", public=False,
     doc="""``x * log(1 + y)``, elementwise, and 0 where ``x = 0``, whatever `y`, unless NaN.
 
@@ -544,7 +558,7 @@ xlog1py = define(
     tensor([0.0000, 2.1972])
     """)
 
-_logit = define("logit", vjp=lambda g, x: g / (x * (1 - x)), kind=ELEMENTWISE, result="float", public=False)
+_logit = define("logit", vjp=lambda g, x: g / x + g / (1 - x), kind=ELEMENTWISE, result="float", public=False)
 
 
 @public(method=True)
@@ -629,9 +643,13 @@ def sinc(x):
     x = as_floating("sinc", x)
     endless = compare.isinf(x)
     x = compare.where(endless, 1, x)
-    out = _near_zero(x, 0.015, lambda z: 1 - z * math.pi**2 * (1 / 6 - z * math.pi**2 * (1 / 120 - z * (math.pi**2 / 5040))),
-                     lambda safe: elementwise.sin(fmod(safe, 2) * math.pi) / math.pi / safe)
+    out = _near_zero(x, 0.015, _sinc_series, lambda x: elementwise.sin(fmod(x, 2) * math.pi) / math.pi / x)
     return compare.where(endless, 0, out)
+
+
+def _sinc_series(x):
+    z = square(x * math.pi)
+    return 1 - z * (1 / 6 - z * (1 / 120 - z / 5040))
 
 # ------------------------------------------------------------------------------------------ steps, bits, whole numbers
 @public(method=True)
@@ -734,7 +752,8 @@ def _cube_root(x):
     return compare.where(compare.isfinite(better), better, out) * compare.where(tiny, 2.0 ** -18, full_like(x, 1))
 
 
-_cbrt = define("cbrt", forward=_cube_root, inputs=("x",), vjp=lambda g, out: g / (3 * out * out), kind=ELEMENTWISE, batch=lambda x: _cbrt(x), public=False)
+_cbrt = define("cbrt", forward=_cube_root, inputs=("x",), vjp=lambda g, out: g * (square(reciprocal(out)) / 3), kind=ELEMENTWISE, batch=lambda x: _cbrt(x),
+               public=False)
 
 
 @public(method=True)
