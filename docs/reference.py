@@ -5,6 +5,8 @@ import inspect
 import types
 from pathlib import Path
 
+from numpydoc.docscrape import NumpyDocString
+
 import cgrad
 
 # Page -> (title, the files under cgrad/ops whose functions it shows)
@@ -185,9 +187,12 @@ def tensor_page():
     own = [n for n in names if n not in functions and n not in written]
     attributes = [n for n in own if not callable(inspect.getattr_static(cls, n)) and not isinstance(inspect.getattr_static(cls, n), classmethod)]
     methods = [n for n in own if n not in attributes]
+    told = {"itemsize": "Bytes of an element.", "nbytes": "Bytes of all elements."}         # of the others the class tells
+    for names_of, kind, lines in NumpyDocString(inspect.getdoc(cls))["Attributes"]:
+        told |= dict.fromkeys(names_of.split(", "), " ".join([f"*{kind}*.", *lines]))
     parts = [heading("Tensor"), ".. currentmodule:: cgrad\n", ".. autoclass:: cgrad.Tensor\n", heading("Attributes", "-")]
-    parts += [f".. autoattribute:: cgrad.Tensor.{n}\n" for n in attributes if inspect.getdoc(inspect.getattr_static(cls, n))]
-    parts += [f".. py:attribute:: Tensor.{n}\n" for n in attributes if not inspect.getdoc(inspect.getattr_static(cls, n))]
+    parts += [f".. autoattribute:: cgrad.Tensor.{n}\n" if inspect.getdoc(inspect.getattr_static(cls, n))
+              else f".. py:attribute:: Tensor.{n}\n\n   {told[n]}\n" for n in attributes]
     parts += [heading("Methods of its own", "-")] + [f".. automethod:: cgrad.Tensor.{n}\n" for n in methods]
     parts += [heading("Methods that are functions", "-"), "``x.name(...)`` is ``cgrad.name(x, ...)``:\n",
               ", ".join(f":func:`~cgrad.{n}`" for n in functions) + ".\n",
