@@ -30,8 +30,6 @@ SELDOM = (
     "cgrad.core.forward_mode", "cgrad.core.graph", "cgrad.core.hooks", "cgrad.core.primitive", "cgrad.kernels.blas",
     "cgrad.kernels.dispatch", "cgrad.kernels.doors",
 )
-# Functions that nobody outside sees, without what Python functions know of themselves (code objects, signatures): 5 KB less each module.
-BARE = ("cgrad.kernels.", "cgrad.core.forward.")
 BUILD_DIR = Path("build", "cython-debug" if DEBUG else "cython")
 
 # NaN, infinity and signed zero must hold, so no -ffast-math; math functions set no errno and nobody traps on an exception
@@ -64,8 +62,11 @@ int main(void) {
 }
 """
 
+# Functions without what Python functions know of themselves (code objects, attributes): 5 KB less each module, and a method called with a
+# wrong `self` is refused, where Cython's own functions would read its memory as that of a tensor.
 DIRECTIVES = {
-    "language_level": 3, "embedsignature": False, "cdivision": True,
+    "binding": False,
+    "language_level": 3, "cdivision": True,
     "wraparound": False, "boundscheck": DEBUG, "initializedcheck": DEBUG, "auto_pickle": False,
 }
 
@@ -130,12 +131,10 @@ class BuildExtensions(build_ext):
 
         self.force = self.force or self.settings_changed()
         self.fit_to_compiler()
-        for bare in (True, False):
-            group = [extension for extension in self.extensions if extension.name.startswith(BARE) == bare]
-            done = cythonize(group, build_dir=str(BUILD_DIR), include_path=["src"], nthreads=int(self.parallel or 0), force=self.force,
-                             compiler_directives={**DIRECTIVES, "binding": not bare}, shared_utility_qualified_name=SHARED)
-            for extension, cythonized in zip(group, done, strict=True):
-                extension.sources, extension.depends = cythonized.sources, cythonized.depends
+        done = cythonize(self.extensions, build_dir=str(BUILD_DIR), include_path=["src"], nthreads=int(self.parallel or 0), force=self.force,
+                         compiler_directives=DIRECTIVES, shared_utility_qualified_name=SHARED)
+        for extension, cythonized in zip(self.extensions, done, strict=True):
+            extension.sources, extension.depends = cythonized.sources, cythonized.depends
         # The largest first, so that no core waits at the end for one that started late.
         self.extensions.sort(key=lambda extension: -os.path.getsize(extension.sources[0]))
         super().build_extensions()
@@ -171,7 +170,7 @@ class BuildExtensions(build_ext):
         """Whether flags differ from those of the last build in this tree (file times do not show that)."""
         stamp = Path("build", "settings.json")
         flags = [compile_flags(module) for module in (SHARED, SELDOM[0], "cgrad.kernels._baseline", "cgrad.kernels.")]
-        now = json.dumps([self.compiler.compiler_so, flags, SELDOM, SLIM, COLD, ONE_STRIDE, BARE, ISA, DEBUG, OPENMP_WANTED, DIRECTIVES])
+        now = json.dumps([self.compiler.compiler_so, flags, SELDOM, SLIM, COLD, ONE_STRIDE, ISA, DEBUG, OPENMP_WANTED, DIRECTIVES])
         changed = stamp.exists() and stamp.read_text() != now
         stamp.parent.mkdir(exist_ok=True)
         stamp.write_text(now)

@@ -4,6 +4,7 @@ A call tests the OR-ed flags of its inputs once.  None set: allocate, run the ke
 Anything else (a tangent, a mark of a user's Op): the slow road of forward_mode.pyx.  Public functions are compiled closures over their
 entry.  Needs the GIL.  Next: inplace.pyx, the same for operations that write; engine.pyx, which goes back.
 """
+cimport cython
 from cpython.dict cimport PyDict_GetItem
 from cpython.object cimport PyObject, PyTypeObject
 
@@ -204,6 +205,7 @@ cdef object narrowed(object x, int dtype):
     return casting(x, dtype_object(dtype)) if isinstance(x, Tensor) and (<Tensor>x).dtype_id == FLOAT32 else x
 
 
+@cython.binding(True)          # functions with attributes, which take calls the way that `explain_errors_of` knows
 def finish_primitive(Primitive p, list rules, Rule joint=None, Rule jvp=None, Rule batch=None, extended=None):
     """Give a primitive its rules and return its recorded function, a compiled closure.
 

@@ -666,8 +666,8 @@ def dlpack(Tensor x not None, object stream=None, object max_version=None, objec
     array = numpy(retyped(x, dtype_object(UINT16)) if renamed else x)
     if stream is not None:
         raise BufferError(f"__dlpack__: stream must be None on the CPU, got {stream!r}")
-    if dl_device is not None and dl_device != dlpack_device(x):
-        raise BufferError(f"__dlpack__: the memory is the CPU's, device {dlpack_device(x)}; device {dl_device!r} cannot have it")
+    if dl_device is not None and dl_device != (1, 0):
+        raise BufferError(f"__dlpack__: the memory is the CPU's, device (1, 0); device {dl_device!r} cannot have it")
     if max_version is None and dl_device is None and copy is None:
         capsule = array.__dlpack__()
     else:
@@ -684,11 +684,6 @@ def retyped(Tensor x not None, DType dtype not None):
     out = alias_tensor(x)
     out.dtype_id = dtype.id
     return out
-
-
-def dlpack_device(Tensor x not None):
-    """(1, 0): DLPack's name for the CPU."""
-    return (1, 0)
 
 
 def tensor_from_dlpack(object source, object copy=None):

@@ -1,3 +1,4 @@
+# cython: embedsignature=True, embedsignature.format=clinic
 """dtype objects and the promotion table.
 
 Owns the dtypes, their ids (the contract with the kernels is kernels/table.pxd), how two of them promote, and the

@@ -1,3 +1,4 @@
+# cython: embedsignature=True, embedsignature.format=clinic
 """Tensor: a view of a Storage (dtype, shape, signed strides, offset) with a link to the Node that made it.
 
 Owns the layout of tensors, their Python protocol (len, bool, float, iteration, buffers, operators) and the plain makers and copies
