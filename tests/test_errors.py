@@ -1,6 +1,8 @@
 """Errors that teach: which function, what was wrong, the shapes, dtypes or values that were met, and what would work."""
+import contextlib
 import inspect
 import re
+import sys
 import warnings
 
 import cases
@@ -83,10 +85,10 @@ SHAPES_AND_AXES = [
     (lambda: cg.linalg.inv(cg.zeros(2, 2)), np.linalg.LinAlgError, "inv: the 2 x 2 matrix is singular"),
 ]
 INDICES = [
-    (lambda: x()[5], IndexError, "index 5 is out of bounds for axis 0 with size 2"),
-    (lambda: x()[0, 0, 0], IndexError, "too many indices: the tensor has 2 axes, but 3 were indexed"),
-    (lambda: x()["a"], IndexError, "only integers, slices got str ('a')"),
-    (lambda: x()[cg.tensor([0.5])], IndexError, "must hold integers or bools, not float32"),
+    (lambda: x()[5], IndexError, "getitem: index 5 is out of bounds for axis 0 with size 2; the tensor has shape (2, 3)"),
+    (lambda: x()[0, 0, 0], IndexError, "getitem: too many indices: 3 for 2 axes; the tensor has shape (2, 3)"),
+    (lambda: x()["a"], IndexError, "getitem: only integers, slices got str ('a')"),
+    (lambda: x()[cg.tensor([0.5])], IndexError, "getitem: must hold integers or bools, not float32"),
     (lambda: x().__setitem__(0, cg.ones(5)), ValueError, "setitem: a value of shape (5,) does not broadcast to the indexed shape (3,)"),
     (lambda: cg.gather(x(), 0, cg.tensor([[9]])), IndexError, "gather: index 9 is out of bounds for axis 0 with size 2"),
     (lambda: nn.Embedding(3, 4)(cg.tensor([5])), IndexError, "embedding: index 5 is out of range for a table of 3 rows"),
@@ -145,6 +147,19 @@ def test_the_text_says_what_was_wrong(call, kind, says):
         call()
     parts = [re.escape(part) for part in says.split(" ")]
     assert re.search(".*?".join(parts), str(caught.value)), str(caught.value)
+
+
+def test_methods_of_compiled_classes_look_at_what_they_are_called_with():
+    """Cython's own functions (binding=True) read the memory of any `self` as that of a tensor, and crash."""
+    compiled = {c for name, module in list(sys.modules.items()) if name.startswith("cgrad.core.") for c in vars(module).values()
+                if isinstance(c, type) and c.__module__.startswith("cgrad.") and not c.__flags__ & 1 << 9}
+    assert len(compiled) > 15
+    assert not [(c, name) for c in compiled for name, f in vars(c).items() if type(f).__name__ == "cython_function_or_method" and not hasattr(f, "primitive")]
+    for name in dir(cg.Tensor):
+        for wrong in (5, None, Odd()):
+            if name not in dir(object) and callable(getattr(cg.Tensor, name)):
+                with contextlib.suppress(TypeError, ValueError, AttributeError, RuntimeError):
+                    getattr(cg.Tensor, name)(wrong)
 
 
 @pytest.mark.parametrize("call", [

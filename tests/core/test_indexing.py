@@ -171,16 +171,16 @@ BAD_KEYS = [
     ([0, 3], IndexError, "index 3 is out of bounds for axis 0 with size 3"),
     ((slice(None), [[-5]]), IndexError, "index -5 is out of bounds for axis 1 with size 4"),
     (np.array([2 ** 63], np.uint64), IndexError, "9223372036854775808"),
-    ((0, 0, 0), IndexError, "the tensor has 2 axes, but 3 were indexed"),
+    ((0, 0, 0), IndexError, "too many indices: 3 for 2 axes"),
     ((Ellipsis, Ellipsis), IndexError, "single ellipsis"),
     (1.0, IndexError, r"got a float \(1.0\)"),
     (np.array([0.0]), IndexError, "must hold integers or bools, not float64"),
     ([0.5], IndexError, "must hold integers or bools"),
-    ("a", IndexError, "valid indices; got str"),
+    ("a", IndexError, "valid indices, got str"),
     (["a"], IndexError, "valid indices"),
-    ({}, IndexError, "valid indices; got dict"),
-    (np.ones((2, 4), bool), IndexError, "axis 0 has size 3, the mask's axis 0 has 2"),
-    ((np.ones(3, bool), np.ones(3, bool)), IndexError, "axis 1 has size 4"),
+    ({}, IndexError, "valid indices, got dict"),
+    (np.ones((2, 4), bool), IndexError, "its axis 0 has length 2, axis 0 of the tensor 3"),
+    ((np.ones(3, bool), np.ones(3, bool)), IndexError, "axis 1 of the tensor 4"),
     (([0, 1], [0, 1, 2]), IndexError, r"shapes \(2,\), \(3,\) cannot be broadcast"),
     (slice(None, None, 0), ValueError, "step cannot be zero"),
     (slice(1.5, None), TypeError, "slice indices must be integers"),
@@ -192,10 +192,10 @@ BAD_KEYS = [
 @pytest.mark.parametrize("tracked", [False, True])
 def test_bad_keys_raise_and_change_nothing(key, kind, message, tracked):
     x = table().astype(cg.float32).requires_grad_(tracked) * 1
-    with pytest.raises(kind, match=message):
+    with pytest.raises(kind, match=f"getitem: .*{message}.*; the tensor has shape .3, 4."):
         x[key]
     version = x._version
-    with pytest.raises(kind, match=message):
+    with pytest.raises(kind, match=f"setitem: .*{message}.*; the tensor has shape .3, 4."):
         x[key] = 5
     assert x._version == version and x.tolist() == table().tolist()
 

@@ -353,5 +353,5 @@ def test_a_mask_without_elements_selects_nothing(shape, mask):
     y = cg.ones(shape)
     y[cg.tensor(empty)] = 5.0
     assert y.tolist() == np.ones(shape).tolist()
-    with pytest.raises(IndexError, match="does not match"):
+    with pytest.raises(IndexError, match="does not fit"):
         cg.ones(2, 3)[cg.zeros(0, 2, dtype=cg.bool)]

@@ -3,6 +3,7 @@
 from cgrad.autograd.grad import backward as _backward
 from cgrad.core import engine, hooks
 from cgrad.core.tensor import register_method
+from cgrad.ops.define import as_method
 
 
 def backward(x, gradient=None, retain_graph=None, create_graph=False, inputs=None):
@@ -168,6 +169,5 @@ class Handle:
 
 
 register_method("backward", engine.backward_door(backward))
-register_method("register_hook", register_hook)
-register_method("register_post_accumulate_grad_hook", register_post_accumulate_grad_hook)
-register_method("why_no_grad", why_no_grad)
+for _function in (register_hook, register_post_accumulate_grad_hook, why_no_grad):
+    as_method(_function)

@@ -11,8 +11,10 @@ cdef extern from *:
         PyType_Modified(type);
     }
     """
+    Py_ssize_t PyVectorcall_NARGS(size_t nargsf)
     void call_by_vector "cgrad_call_by_vector" (PyTypeObject* type, Py_ssize_t offset) noexcept
 
+ctypedef PyObject* (*raw_call_t)(PyObject* self, PyObject** args, size_t nargsf, PyObject* names) noexcept     # NULL for an error
 ctypedef object (*vectorcall_t)(object self, PyObject** args, size_t nargsf, PyObject* names)
 
 
@@ -27,3 +29,4 @@ cdef class Door:
 cdef object into(str name, object function, tuple args, dict kwargs, object out)     # the function's result written into `out`
 cdef object enter(object self, PyObject** args, size_t nargsf, PyObject* names)      # how a door takes calls
 cdef object handed_on(PyObject* result, object function, dict renames, PyObject** args, size_t nargsf, PyObject* names)
+cdef dict named_arguments(PyObject** args, Py_ssize_t n, PyObject* names)

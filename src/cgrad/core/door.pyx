@@ -11,7 +11,6 @@ from cpython.ref cimport Py_DECREF, Py_INCREF
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE, PyTuple_New, PyTuple_SET_ITEM
 
 cdef extern from "Python.h":
-    Py_ssize_t PyVectorcall_NARGS(size_t nargsf)
     object PyMethod_New(object function, object self)
     object PyObject_Vectorcall(object function, PyObject** args, size_t nargsf, PyObject* names)
 
@@ -35,9 +34,6 @@ cdef extern from *:
     """
     void** vector_place "cgrad_vector_place" (PyObject* function) noexcept
     object call_by_tuple "cgrad_call_by_tuple" (object function, object args, object kwargs)
-
-
-ctypedef PyObject* (*raw_call_t)(PyObject* self, PyObject** args, size_t nargsf, PyObject* names) noexcept
 
 
 cdef class Door:

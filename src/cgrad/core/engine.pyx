@@ -16,7 +16,7 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
 from cgrad.core.batching cimport is_batch, level_of, wrap
-from cgrad.core.door cimport Door
+from cgrad.core.door cimport Door, enter
 from cgrad.core.dtype cimport KIND, KIND_FLOAT, dtype_object
 from cgrad.core.element cimport store_item
 from cgrad.core.elementwise cimport Py_REFCNT, compute, compute1, compute2, compute_over, is_spare
@@ -758,7 +758,7 @@ def backward_door(function):
 cdef object backward_by_vector(object self, PyObject** args, size_t nargsf, PyObject* names):
     if names == NULL and nargsf & ~PY_VECTORCALL_ARGUMENTS_OFFSET == 1 and isinstance(<object>args[0], Tensor):
         return run_backward((<object>args[0],), (None,), None, False, False)
-    return PyObject_Vectorcall((<Door>self).function, args, nargsf, names)
+    return enter(self, args, nargsf, names)
 
 
 cdef bint leads_on(Run run, Node node) except -1:

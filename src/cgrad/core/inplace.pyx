@@ -8,6 +8,7 @@ from cpython.object cimport PyObject
 
 from cgrad.core.apply cimport apply2, is_operand, operator_function, operator_primitive
 from cgrad.core.batching cimport is_batch, level_of, wrap
+from cgrad.core.door cimport Door, PyVectorcall_NARGS, handed_on, named_arguments, raw_call_t
 from cgrad.core.dtype cimport ITEMSIZE, KIND, dtype_object
 from cgrad.core.elementwise cimport ONES, as_tensor, compute, compute_over, is_number
 from cgrad.core.hooks cimport Packed, keep_packed
@@ -268,14 +269,38 @@ cdef object apart(object y, Tensor x):
     return cloning(y) if isinstance(y, Tensor) and (<Tensor>y).storage is x.storage else y
 
 
-def inplace(str name, function, Tensor x not None, *args, **kwargs):
-    """Apply an operation in place: ``x.exp_()`` is ``inplace("exp_", exp, x)``."""
-    if "out" in kwargs:
-        raise TypeError(f"{name}: takes no out=, since it writes into the tensor itself")
+cdef class InplaceDoor(Door):
+    """A method that writes what a public function gives into the tensor it is called of: ``x.exp_()``."""
+    cdef str name
+    cdef Primitive p                   # of an operation of two operands, which needs no tuple of arguments
+
+
+def inplace_method(function, str name):
+    """The method `name` that writes in place what a public function gives."""
+    cdef InplaceDoor door = InplaceDoor(function, (<Door>function).renames if isinstance(function, Door) else {}, "writes into the tensor itself")
     primitive = getattr(function, "primitive", None)
-    if len(args) == 1 and not kwargs and primitive is not None and (<Primitive>primitive).elementwise:
-        return apply_inplace(<Primitive>primitive, x, args[0], name)
-    return by_function(name, function, x, args, kwargs)
+    if primitive is not None and (<Primitive>primitive).elementwise and (<Primitive>primitive).n_inputs == 2:
+        door.p = <Primitive>primitive
+    door.vectorcall = enter_inplace
+    door.name = door.__name__ = door.__qualname__ = name
+    return door
+
+
+cdef object enter_inplace(object self, PyObject** args, size_t nargsf, PyObject* names):
+    return handed_on((<raw_call_t>call_inplace)(<PyObject*>self, args, nargsf, names), self, (<Door>self).renames, args, nargsf, names)
+
+
+cdef object call_inplace(object self, PyObject** args, size_t nargsf, PyObject* names):
+    cdef InplaceDoor door = <InplaceDoor>self
+    cdef Py_ssize_t k, n = PyVectorcall_NARGS(nargsf)
+    if n == 0 or not isinstance(<object>args[0], Tensor):
+        raise TypeError(f"writes into a tensor, got {f'{<object>args[0]!r:.40}' if n else 'none'}")
+    if n == 2 and names == NULL and door.p is not None:
+        return apply_inplace(door.p, <Tensor>args[0], <object>args[1], door.name)
+    kwargs = named_arguments(args, n, names)
+    if "out" in kwargs:
+        raise TypeError(f"{door.name}: takes no out=, since it writes into the tensor itself")
+    return by_function(door.name, door.function, <Tensor>args[0], tuple([<object>args[k] for k in range(1, n)]), kwargs)
 
 
 set_inplace_operator(inplace_operation)
@@ -370,7 +395,7 @@ cdef object operator_watcher = None
 
 
 def watch_inplace_operators(watcher):
-    """Tell a watcher of operators in place as of calls of `inplace`, see `door.watch_calls`."""
+    """Tell a watcher of operators in place as of calls of the methods, see `door.watch_calls`."""
     global operator_watcher
     operator_watcher = watcher
     set_inplace_operator(inplace_operation if watcher is None else watched_operation)
@@ -380,7 +405,7 @@ cdef object watched_operation(int which, object x, object y):
     cdef object watcher = operator_watcher
     if watcher is None:
         return inplace_operation(which, x, y)
-    watcher.enter(inplace, (operator_function(which).__name__ + "_", operator_function(which), x, y))
+    watcher.enter(inplace_method(operator_function(which), operator_function(which).__name__ + "_"), (x, y))
     try:
         return inplace_operation(which, x, y)
     finally:

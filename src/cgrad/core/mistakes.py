@@ -21,8 +21,9 @@ _EXPLAINED = {AttributeError: TypeError, KeyError: TypeError, ZeroDivisionError:
               ValueError: ValueError, IndexError: IndexError, OverflowError: OverflowError, AxisError: AxisError, LinAlgError: LinAlgError}
 _OF_OPERATION = re.compile(r"[A-Za-z_][\w.]*: ")
 _PYTHONS_OWN = re.compile(r"' object |operand|unpack|not supported between|out of range|out of bounds|too large to convert|Argument '|argument must be|"
-                          r"must be real number|must be integers|an integer is required|cannot be interpreted|can only concatenate|math domain|'\w+'$")
-_WRONG_TYPE = re.compile(r"Argument '(\w+)' (?:has incorrect type \(expected ([\w.]+)|must not be None)")
+                          r"must be real number|must be integers|Cannot convert|an integer is required|cannot be interpreted|can only concatenate|"
+                          r"math domain|'\w+'$")
+_WRONG_TYPE = re.compile(r"Argument '\w+' (must not be None|has incorrect type \(expected cgrad.core.tensor)|Cannot convert \S+ to cgrad.core.tensor")
 
 
 def explained(name, function, renames, args, named, error):
@@ -30,12 +31,17 @@ def explained(name, function, renames, args, named, error):
     kind = next((_EXPLAINED[base] for base in type(error).__mro__ if base in _EXPLAINED), None)
     if kind is None or _from_outside(error.__traceback__):
         return None
+    text = str(error)
+    if text.startswith(name + ": "):
+        return None
+    own = getattr(getattr(function, "__wrapped__", None), "__name__", "") + ": "
+    if text.startswith(own):                                        # of a method in place, or of another name
+        return _like(error, kind, f"{name}: {text.removeprefix(own)}")
     signature = inspect.signature(function)
     if type(error) is TypeError:
-        problem = _misfit(signature, renames, args, named, str(error))
+        problem = _misfit(signature, renames, args, named, text)
         if problem is not None:
             return TypeError(f"{name}: {problem}; call it as {name}{_brief(signature)}")
-    text = str(error)
     if re.match(rf"(\w+\.)*{re.escape(name)}_?\b", text):
         return None
     if _OF_OPERATION.match(text):                                   # of an operation that it is made of
@@ -93,8 +99,7 @@ def _in_our_words(error, text, given):
         for key, value in others.items():
             if value is error.obj:
                 return f"{key} must be a tensor, got {described(value)}"
-    match = _WRONG_TYPE.match(text)
-    if match and match[2] in (None, "cgrad.core.tensor.Tensor") or isinstance(error, AttributeError):
+    if _WRONG_TYPE.match(text) or isinstance(error, AttributeError):
         return f"expected a tensor, got {_listed(others or given)}"
     return f"cannot work with {_listed(given)}: {text}"
 

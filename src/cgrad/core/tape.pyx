@@ -1,3 +1,4 @@
+# cython: embedsignature=True, embedsignature.format=clinic
 """Node: what one recorded operation leaves behind, and the thread-local switch that says whether to record.
 
 A node keeps the edges to the nodes (or leaf tensors) its inputs came from, the values its rules name with the storage version

@@ -253,17 +253,6 @@ cdef class Tensor:
         """
         return <size_t>self.data
 
-    def stride(self, dim=None):
-        """The strides in elements, or that of one axis.
-
-        Examples
-        --------
-        >>> import cgrad as cg
-        >>> cg.zeros(2, 3).stride()
-        (3, 1)
-        """
-        return self.strides if dim is None else self.strides[dim]
-
     def is_contiguous(self):
         """Whether the elements lie in C order without gaps.
 
@@ -294,7 +283,9 @@ cdef class Tensor:
         return bool(self.flags & REQUIRES_GRAD)
 
     @requires_grad.setter
-    def requires_grad(self, bint value):
+    def requires_grad(self, value):
+        if value not in (0, 1):
+            raise TypeError(f"requires_grad: must be True or False, got {value!r}")
         no_leaf(self.flags & (BATCHED | REQUIRES_GRAD) == BATCHED and value, "requires_grad")
         if self.node is not None:
             if value:
@@ -306,7 +297,7 @@ cdef class Tensor:
                                "convert it first, for instance with x.float()")
         self.flags = self.flags | REQUIRES_GRAD if value else self.flags & ~<unsigned int>REQUIRES_GRAD
 
-    def requires_grad_(self, bint requires_grad=True):
+    def requires_grad_(self, requires_grad=True):
         """Set `requires_grad` in place and return the tensor.
 
         Parameters
@@ -468,9 +459,12 @@ cdef class Tensor:
         if len(index) != self.rank:
             raise IndexError(f"item: {len(index)} indices given for a tensor with {self.rank} axes")
         for k in range(self.rank):
-            i = index[k]
+            try:
+                i = index[k]
+            except (TypeError, OverflowError):
+                i = self.dims[k]
             if i < -self.dims[k] or i >= self.dims[k]:
-                raise IndexError(f"item: index {i} is out of bounds for axis {k} with size {self.dims[k]}")
+                raise IndexError(f"item: index {index[k]!r} is out of bounds for axis {k} with size {self.dims[k]}; give an int for each axis")
             offset += (i + self.dims[k] if i < 0 else i) * self.dims[self.rank + k]
         return item_of(self.dtype_id, self.data + offset * ITEMSIZE[self.dtype_id])
 
@@ -526,9 +520,6 @@ cdef class Tensor:
         return <Py_ssize_t>(<size_t><PyObject*>self >> 4)
 
     def __repr__(self):
-        return text(self)
-
-    def __str__(self):
         return text(self)
 
     def __format__(self, spec):

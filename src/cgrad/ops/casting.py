@@ -7,9 +7,9 @@ from cgrad.core import dtype as dtypes
 from cgrad.core.arguments import as_tensor
 from cgrad.core.device import check_device
 from cgrad.core.forward import copy as forward
-from cgrad.core.tensor import Tensor, register_method
+from cgrad.core.tensor import Tensor
 from cgrad.ops.creation import zeros_like
-from cgrad.ops.define import LINEAR, define, public
+from cgrad.ops.define import LINEAR, as_method, define, public
 
 _cast = define("astype", forward=forward.cast, moves=True, inputs=("x",), options=("dtype",), vjp=lambda g: g, kind=LINEAR,
                batch=lambda x, dtype: _cast(x, dtype), public=False)
@@ -221,7 +221,7 @@ def _to(x, *args, dtype=None, device=None, non_blocking=False, copy=False):
     return (clone(x) if copy else x) if dtype is None else astype(x, dtype, copy=copy)
 
 
-register_method("to", _to)
+as_method(_to, "to")
 
 
 def _type_as(x, other):
@@ -236,7 +236,7 @@ def _type_as(x, other):
     return astype(x, other.dtype, copy=False)
 
 
-register_method("type_as", _type_as)
+as_method(_type_as, "type_as")
 
 
 def _type(x, dtype):
@@ -251,7 +251,7 @@ def _type(x, dtype):
     return astype(x, dtype, copy=False)
 
 
-register_method("type", _type)
+as_method(_type, "type")
 for _name, _dtype in {"half": dtypes.float16, "bfloat16": dtypes.bfloat16, "float": dtypes.float32, "double": dtypes.float64, "long": dtypes.int64,
                       "int": dtypes.int32, "short": dtypes.int16, "char": dtypes.int8, "byte": dtypes.uint8,
                       "bool": dtypes.bool_}.items():
@@ -259,4 +259,4 @@ for _name, _dtype in {"half": dtypes.float16, "bfloat16": dtypes.bfloat16, "floa
         return astype(x, dtype, copy=False)
     _method.__name__ = _name
     _method.__doc__ = f"The tensor as {_dtype.name}.\n\nExamples\n--------\n>>> import cgrad as cg\n>>> cg.ones(1).{_name}().dtype\n{_dtype!r}\n"
-    register_method(_name, _method)
+    as_method(_method)

@@ -167,6 +167,11 @@ def publish(name, function, method=True):
             register_method(spelling, function)
 
 
+def as_method(function, name=None):
+    """Hang a plain function onto Tensor; its errors say more, as those of public functions do."""
+    register_method(name or function.__name__, door(function, name, out=False))
+
+
 def _rules(entry, vjp, fused):
     count = max(entry.n_inputs, 1)
     functions = vjp if isinstance(vjp, tuple) else (vjp,) + (None,) * (count - 1)

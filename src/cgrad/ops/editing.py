@@ -7,11 +7,11 @@ import numpy as np
 from cgrad.core.arguments import as_tensor, one_axis, shape_tuple
 from cgrad.core.convert import tensor_from
 from cgrad.core.forward.index import value_for
-from cgrad.core.tensor import Tensor, register_method
+from cgrad.core.tensor import Tensor
 from cgrad.ops.compare import where
 from cgrad.ops.creation import zeros
 from cgrad.ops.ranges import arange
-from cgrad.ops.define import public
+from cgrad.ops.define import as_method, public
 from cgrad.ops.gathering import take
 from cgrad.ops.masking import unravel_index
 from cgrad.ops.joining import concat
@@ -342,4 +342,4 @@ def fill_diagonal(x, value, wrap=False):
     return x
 
 
-register_method("fill_diagonal_", fill_diagonal)
+as_method(fill_diagonal.__wrapped__, "fill_diagonal_")

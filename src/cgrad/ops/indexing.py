@@ -204,21 +204,17 @@ def index_put(x, key, value, accumulate=False):
     x = as_tensor("index_put", x)
     if batching.any_batched(key):
         return _index_put_batched(x, key if isinstance(key, tuple) else (key,), forward.value_for(x, value, "index_put"), accumulate)
-    return (_index_add if accumulate else _index_put)(x, forward.value_for(x, value, "index_put"), forward.frozen(key))
+    return (_index_add if accumulate else _index_put)(x, forward.value_for(x, value, "index_put"), forward.frozen(key, x, "index_put"))
 
 
 # ------------------------------------------------------------------------------------------------------------------ in place
 def in_place(function):
     """Make a function a method that writes its result into the tensor."""
-    name = function.__name__ + "_"
-
-    def method(self, *args, **kwargs):
-        return core.inplace(name, function, self, *args, **kwargs)
-    method.__name__ = method.__qualname__ = name
+    method = core.inplace_method(function, function.__name__ + "_")
     without_out(method, function)
     first = function.__doc__.strip().splitlines()[0]
     method.__doc__ = f"`{function.__name__}` written into the tensor itself; returns it.\n\n{first}"
-    register_method(name, method)
+    register_method(method.__name__, method)
 
 
 in_place(index_put)

@@ -14,7 +14,7 @@ from cgrad.ops import activation, arithmetic, compare, elementwise, matmul, scan
 from cgrad.core.arguments import as_tensor
 from cgrad.ops.batching import with_ndim
 from cgrad.ops.creation import zeros_like
-from cgrad.ops.define import LINEAR, define, without_out
+from cgrad.ops.define import LINEAR, as_method, define, without_out
 from cgrad.ops.linalg import products
 
 _replace = define("copy", forward=lambda x, y: forward.copy(forward.clone(x), y), moves=True, inputs=("x", "y"), kind=LINEAR,
@@ -125,16 +125,14 @@ def detach_(x):
 
 
 def _inplace(function, name):
-    def method(x, *args, **kwargs):
-        return core.inplace(name, function, x, *args, **kwargs)
-    method.__name__ = method.__qualname__ = name
+    method = core.inplace_method(function, name)
     without_out(method, function)
     method.__doc__ = f"`{function.__name__}` written into the tensor itself, which is returned.  Gradient: that of `{function.__name__}`."
     return method
 
 
 for _function in (copy_, fill_, zero_, detach_):
-    register_method(_function.__name__, _function)
+    as_method(_function)
 
 _FAMILIES = {
     arithmetic: ["add", "subtract", "multiply", "divide", "negative", "absolute", "sign", "square", "reciprocal", "power", "floor_divide",

@@ -8,12 +8,13 @@ import operator
 from numpy import memmap, ndarray
 
 from cgrad.core import apply, convert
+from cgrad.core.arguments import one_axis
 from cgrad.core.device import CPU
 from cgrad.core.dtype import bfloat16, uint16
 from cgrad.core.forward import copy
 from cgrad.core.tensor import Tensor, register_method
 from cgrad.ops import casting, creation, namespace, numpy_protocol
-from cgrad.ops.define import publish
+from cgrad.ops.define import as_method, publish
 
 
 def numpy(x, *, force=False):
@@ -173,6 +174,18 @@ def new_tensor(x, data, *, dtype=None, requires_grad=False):
     return creation.tensor(data, dtype=x.dtype if dtype is None else dtype, requires_grad=requires_grad)
 
 
+def stride(x, axis=None):
+    """The strides in elements, or that of one axis.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.zeros(2, 3).stride()
+    (3, 1)
+    """
+    return x.strides if axis is None else x.strides[one_axis("stride", axis, x.ndim)]
+
+
 def storage_offset(x):
     """How many elements lie in the memory before the first one.
 
@@ -284,12 +297,12 @@ def _new(name):
     return method
 
 
-for _function in (storage_offset, is_complex, is_signed, is_nonzero, cpu, cuda):
-    register_method(_function.__name__, _function)
-for _function in (numpy, tolist, tobytes, new_tensor, __array__, __reduce_ex__, __sizeof__, __copy__, __deepcopy__, __dlpack__):
+for _function in (stride, storage_offset, is_complex, is_signed, is_nonzero, cpu, cuda, numpy, tolist, tobytes, new_tensor):
+    as_method(_function)
+for _function in (__array__, __reduce_ex__, __sizeof__, __copy__, __deepcopy__, __dlpack__):
     register_method(_function.__name__, _function)
 for _name in ("zeros", "ones", "full", "empty"):
-    register_method("new_" + _name, _new(_name))
+    as_method(_new(_name))
 for _name in ("mT", "T"):
     register_method("mH" if _name == "mT" else "H", property(operator.attrgetter(_name), doc=f"`{_name}`: the conjugate of a real number is the number."))
 for _name, _same in (("nelement", "numel"), ("ndimension", "dim")):
@@ -299,7 +312,7 @@ for _function in (is_tensor, is_complex, is_floating_point, is_nonzero, numel):
 register_method("device", property(lambda x: CPU, doc="Where the memory is: always on the CPU."))
 register_method("is_cuda", property(lambda x: False, doc="Whether the memory is on a GPU: never."))
 register_method("real", property(casting.real, doc="The tensor itself: its elements are real."))
-register_method("to_device", namespace.to_device)
+as_method(namespace.to_device)
 register_method("__array_namespace__", namespace.array_namespace)
 register_method("__dlpack_device__", lambda x: (1, 0))             # the CPU
 apply.set_ufunc_call(numpy_protocol.ufunc_call)

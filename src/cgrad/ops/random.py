@@ -13,9 +13,9 @@ from cgrad.core.forward import fill
 from cgrad.core.forward.random import Stream
 from cgrad.core.inplace import check_inplace_target
 from cgrad.core.tape import is_grad_enabled
-from cgrad.core.tensor import Tensor, register_method
+from cgrad.core.tensor import Tensor
 from cgrad.ops.creation import asarray, finish, is_followed, length, like, read_size
-from cgrad.ops.define import publish
+from cgrad.ops.define import as_method, publish
 from cgrad.ops.generator import Generator, default_generator
 
 __all__ = [
@@ -751,4 +751,4 @@ for _name in ("rand", "randn", "randint", "randperm", "uniform", "normal", "expo
               "randn_like", "randint_like"):
     publish(_name, globals()[_name], method=False)
 for _function in (uniform_, normal_, exponential_, bernoulli_, random_, bernoulli, multinomial):
-    register_method(_function.__name__, _function)
+    as_method(_function)

@@ -141,7 +141,7 @@ class profile:
         watchers.add("gradient", self._gradient)
         watch_operators(self)
         inplace.watch_inplace_operators(self)
-        watch_calls([*functions, *self._passes, inplace.inplace], self)
+        watch_calls([*functions, *self._passes], self)
         self._peak_outside = memory_stats()["peak_bytes"]
         memory_reset_peak()
         self._start = perf_counter_ns()
@@ -165,8 +165,6 @@ class profile:
         """A call begins."""
         if function in self._passes:
             self._open("pass", "backward", ())
-        elif function is inplace.inplace:
-            self._open("call", args[0], args[2:])
         else:
             self._open("call", function.__name__, args)
 

@@ -60,7 +60,7 @@ def getitem(Tensor x not None, object key):
     [[2, 1], [4, 3]]
     """
     cdef Tensor out = basic_view(x, key)
-    return out if out is not None else read(parse(x, key))
+    return out if out is not None else read(parse(x, key, "getitem"))
 
 
 def get_entry(Tensor x not None, object key):
@@ -96,11 +96,11 @@ def get_entry(Tensor x not None, object key):
         refresh(x)
     cdef Tensor out
     if x.flags & (REQUIRES_GRAD | SLOW) and wanted(x.flags):
-        return recorded_get(x, frozen(key)) if plain_key(key) or not any_batched(key) else batched_get(x, key)
+        return recorded_get(x, frozen(key, x, "getitem")) if plain_key(key) or not any_batched(key) else batched_get(x, key)
     out = basic_view(x, key)
     if out is not None:
         return out
-    return batched_get(x, key) if any_batched(key) else read(parse(x, key))
+    return batched_get(x, key) if any_batched(key) else read(parse(x, key, "getitem"))
 
 
 @cython.final
@@ -137,17 +137,17 @@ cdef inline bint wanted(unsigned int flags) noexcept:
 
 # ------------------------------------------------------------------------------------------------------ x[key] = value
 
-cdef int store_checked(int dtype, char* data, object value) except -1:
+cdef int store_checked(int dtype, char* data, object value, str op) except -1:
     try:
         return store_item(dtype, data, value)
     except OverflowError:
         text = str(value) if abs(value) < 2 ** 200 else f"of {abs(value).bit_length()} bits"
-        raise OverflowError(f"setitem: int {text} does not fit {dtype_object(dtype).name}") from None
+        raise OverflowError(f"{op}: int {text} does not fit {dtype_object(dtype).name}") from None
 
 
-def frozen(object key):
-    """The key as it can be kept for a later backward: arrays become Tensors of their own, other objects ints and slices of ints."""
-    return key if plain_key(key) else frozen_key(key)
+def frozen(object key, Tensor x not None, str op):
+    """The key of `x` as it can be kept for a later backward: arrays become Tensors of their own, other objects ints and slices of ints."""
+    return key if plain_key(key) else frozen_key(key, x, op)
 
 
 def value_for(Tensor x not None, object value, str op="setitem"):
@@ -166,7 +166,7 @@ def value_for(Tensor x not None, object value, str op="setitem"):
     elif isinstance(value, (bool, int, float)) and not isinstance(value, np.generic):
         if KIND[x.dtype_id] == KIND_FLOAT:
             out = empty_tensor(x.dtype_id, 0, NULL)
-            store_checked(x.dtype_id, out.data, value)
+            store_checked(x.dtype_id, out.data, value, op)
             return out
         lossless = value == int(value) if value == value and abs(value) != float("inf") else False
         if KIND[x.dtype_id] == KIND_BOOL:
@@ -174,10 +174,13 @@ def value_for(Tensor x not None, object value, str op="setitem"):
         if not lossless:
             raise TypeError(f"{op}: {value!r} cannot be stored in a tensor of {dtype_object(x.dtype_id).name} without loss")
         out = empty_tensor(x.dtype_id, 0, NULL)
-        store_checked(x.dtype_id, out.data, int(value))
+        store_checked(x.dtype_id, out.data, int(value), op)
         return out
     else:
-        out = tensor_from(value, None, None)
+        try:
+            out = tensor_from(value, None, None)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"{op}: {error}") from None
         if isinstance(value, (list, tuple)) and (KIND[out.dtype_id] <= KIND[x.dtype_id] or out.count == 0):
             # read once more with the target's dtype, so that Python floats keep all their digits
             return tensor_from(value, dtype_object(x.dtype_id))
@@ -213,13 +216,13 @@ def setitem(Tensor x not None, object key, object value):
     """
     cdef Tensor view = basic_view(x, key)
     if view is None:
-        write(parse(x, key), value_for(x, value), "setitem")
+        write(parse(x, key, "setitem"), value_for(x, value), "setitem")
         return
     writable(x, "setitem")
     distinct(x, "setitem")
     if view.rank == 0 and (KIND[x.dtype_id] == KIND_FLOAT and (type(value) is float or type(value) is int)
                            or KIND[x.dtype_id] == KIND_INT and type(value) is int):
-        store_checked(x.dtype_id, view.data, value)
+        store_checked(x.dtype_id, view.data, value, "setitem")
         written(x.storage, "setitem")
         return
     write_view(view, value_for(x, value), "setitem")
@@ -276,11 +279,15 @@ def set_entry(Tensor x not None, object key, object value):
         return
     check_target(x, "setitem")
     v = value_for(x, value)
-    key = frozen(key)
+    key = frozen(key, x, "setitem")
     if not (v.flags & REQUIRES_GRAD or flags & SLOW) and writes_nothing(x, key, v):
         return
     if flags & SLOW or x.base is not None or not grad_enabled():
-        write_result(x, recorded_put(x, v, key), "setitem")
+        try:
+            out = recorded_put(x, v, key)
+        except (IndexError, ValueError) as error:
+            raise type(error)(str(error).replace("index_put", "setitem", 1)) from None
+        write_result(x, out, "setitem")
         return
     # Written where it is, then given the new node: no copy of the whole tensor.
     out = recorded_write(x, v, key)
@@ -296,7 +303,7 @@ cdef bint writes_nothing(Tensor x, object key, Tensor v) except -1:
     cdef Plan plan
     for part in key if isinstance(key, tuple) else (key,):
         if isinstance(part, Tensor) and (<Tensor> part).dtype_id == BOOL:
-            plan = parse(x, key)
+            plan = parse(x, key, "setitem")
             if not plan.basic and plan.n_index == 0:
                 write(plan, v, "setitem")
                 return True
@@ -305,12 +312,12 @@ cdef bint writes_nothing(Tensor x, object key, Tensor v) except -1:
 
 def rank_of_read(Tensor x not None, object key):
     """The number of axes of ``x[key]``."""
-    return parse(x, key).rank
+    return parse(x, key, "getitem").rank
 
 
 def write_alias(Tensor x not None, Tensor value not None, object key):
     """Write into `x` itself and return an alias of it; what `set_entry` records."""
-    write(parse(x, key), value, "setitem")
+    write(parse(x, key, "setitem"), value, "setitem")
     return alias_tensor(x)
 
 
@@ -324,7 +331,7 @@ def last_writes(object key, tuple shape not None):
     if not isinstance(key, tuple) or not any([isinstance(part, Tensor) and (<Tensor> part).dtype_id != BOOL for part in key]):
         return None
     places = zeros(INT64, shape)
-    plan = parse(places, key)
+    plan = parse(places, key, "setitem")
     number = empty_tensor(INT64, plan.rank, plan.shape)
     for i in range(number.count):
         (<int64_t*> number.data)[i] = i
@@ -345,14 +352,14 @@ def last_writes(object key, tuple shape not None):
 def index_put(Tensor x not None, Tensor value not None, object key):
     """A copy of `x` with `value` at `key`."""
     cdef Tensor out = copy_tensor(x)
-    write(parse(out, key), value_for(out, value, "index_put"), "index_put")
+    write(parse(out, key, "index_put"), value_for(out, value, "index_put"), "index_put")
     return out
 
 
 def index_scatter(Tensor g not None, object key, tuple shape not None):
     """Zeros of `shape` with `g` added at `key`: the adjoint of ``x[key]``; repeated indices accumulate."""
     cdef Tensor out = zeros(g.dtype_id, shape)
-    cdef Plan plan = parse(out, key)
+    cdef Plan plan = parse(out, key, "index_scatter")
     if plan.basic:
         write(plan, g, "index_scatter")
     else:
@@ -363,13 +370,13 @@ def index_scatter(Tensor g not None, object key, tuple shape not None):
 def index_clear(Tensor g not None, object key):
     """A copy of `g` with zeros at `key`."""
     cdef Tensor out = copy_tensor(g)
-    write(parse(out, key), zeros(g.dtype_id, ()), "index_clear")
+    write(parse(out, key, "index_clear"), zeros(g.dtype_id, ()), "index_clear")
     return out
 
 
 def scatter_add_into(Tensor out not None, object key, Tensor g not None):
     """``out[key] += g`` in place, with repeated indices all counting."""
-    cdef Plan plan = parse(out, key)
+    cdef Plan plan = parse(out, key, "scatter_add_into")
     writable(out, "scatter_add_into")
     distinct(out, "scatter_add_into")
     accumulate(plan, g)
@@ -379,5 +386,5 @@ def scatter_add_into(Tensor out not None, object key, Tensor g not None):
 def index_add(Tensor x not None, Tensor value not None, object key):
     """A copy of `x` with `value` added at `key`; repeated indices accumulate."""
     cdef Tensor out = copy_tensor(x)
-    accumulate(parse(out, key), value)
+    accumulate(parse(out, key, "index_put"), value)
     return out

@@ -16,10 +16,10 @@ cdef class Plan:
     cdef Py_ssize_t shape[MAX_DIMS]
     cdef Py_ssize_t strides[MAX_DIMS]      # in x; 0 for index axes
 
-cdef Plan parse(Tensor x, object key)                                  # IndexError for whatever does not fit
+cdef Plan parse(Tensor x, object key, str op)                          # IndexError, which names `op`, for whatever does not fit
 cdef Tensor basic_view(Tensor x, object key)                           # None if the key holds an array or does not fit
 cdef bint plain_key(object key)                                        # nothing in it can change later
-cdef object frozen_key(object key)                                     # the same key, as a tuple of things that cannot change later
+cdef object frozen_key(object key, Tensor x, str op)                   # the same key, as a tuple of things that cannot change later
 cdef Tensor read(Plan plan)
 cdef int put(Plan plan, Tensor value, Mode mode, str op) except -1     # for keys with arrays; does not bump the version
 cdef int write(Plan plan, Tensor value, str op) except -1

@@ -27,6 +27,8 @@ from cgrad.core.convert import tensor_from
 
 cdef extern from "Python.h":
     int PySlice_Unpack(object slice, Py_ssize_t* start, Py_ssize_t* stop, Py_ssize_t* step) except -1
+    int unpacked "PySlice_Unpack"(object slice, Py_ssize_t* start, Py_ssize_t* stop, Py_ssize_t* step)
+    void PyErr_Clear()
     Py_ssize_t PySlice_AdjustIndices(Py_ssize_t length, Py_ssize_t* start, Py_ssize_t* stop, Py_ssize_t step)
     Py_ssize_t PY_SSIZE_T_MAX
     bint PySlice_Check(object)
@@ -47,8 +49,7 @@ cdef int out_of_bounds(object index, int axis, Py_ssize_t size) except -1:
 
 cdef object bad_index(object part):
     what = f"a float ({part})" if isinstance(part, float) else f"{type(part).__name__} ({part!r:.40})"
-    return IndexError("only integers, slices (`:`), ellipsis (`...`), None and integer or boolean arrays are valid indices; "
-                      f"got {what}")
+    return IndexError(f"only integers, slices (`:`), ellipsis (`...`), None and integer or boolean arrays are valid indices, got {what}")
 
 
 cdef object read_part(object part):
@@ -86,7 +87,18 @@ cdef object read_part(object part):
     return as_index(index)
 
 
-cdef Plan parse(Tensor x, object key):
+cdef Plan parse(Tensor x, object key, str op):
+    try:
+        return parsed(x, key)
+    except (IndexError, TypeError, ValueError) as error:
+        raise named(op, error, x) from None
+
+
+cdef object named(str op, object error, Tensor x):
+    return type(error)(f"{op}: {error}; the tensor has shape {shape_text(x.rank, shape_of(x))}")
+
+
+cdef Plan parsed(Tensor x, object key):
     cdef Plan plan = Plan.__new__(Plan)
     cdef list parts = list(key) if isinstance(key, tuple) else [key]
     cdef list arrays = []            # (Tensor, axis)
@@ -111,7 +123,7 @@ cdef Plan parse(Tensor x, object key):
         else:
             used += 1
     if used > x.rank:
-        raise IndexError(f"too many indices: the tensor has {x.rank} axes, but {used} were indexed")
+        raise IndexError(f"too many indices: {used} for {x.rank} axes")
     if not ellipsis:
         parts.append(Ellipsis)
 
@@ -159,9 +171,8 @@ cdef Plan parse(Tensor x, object key):
                 continue
             for m in range(index.rank):
                 if shape_of(index)[m] != shape_of(x)[axis + m] and shape_of(index)[m] != 0:      # none of no elements, as in NumPy
-                    raise IndexError(f"boolean index of shape {shape_text(index.rank, shape_of(index))} does not match the tensor of "
-                                     f"shape {shape_text(x.rank, shape_of(x))}: axis {axis + m} has size {shape_of(x)[axis + m]}, "
-                                     f"the mask's axis {m} has {shape_of(index)[m]}")
+                    raise IndexError(f"boolean index of shape {shape_text(index.rank, shape_of(index))} does not fit: its axis {m} has length "
+                                     f"{shape_of(index)[m]}, axis {axis + m} of the tensor {shape_of(x)[axis + m]}")
             axis += index.rank
         else:
             size = shape_of(x)[axis]
@@ -311,7 +322,9 @@ cdef Tensor basic_view(Tensor x, object key):
                 rank += 1
                 axis += 1
         elif PySlice_Check(<object> part):
-            PySlice_Unpack(<object> part, &start, &stop, &step)
+            if unpacked(<object> part, &start, &stop, &step) < 0:
+                PyErr_Clear()
+                return None
             n = PySlice_AdjustIndices(x.dims[axis], &start, &stop, step)
             shape[rank] = n
             strides[rank] = step * x.dims[x.rank + axis] if n > 1 else x.dims[x.rank + axis]
@@ -333,8 +346,15 @@ cdef Tensor basic_view(Tensor x, object key):
     return view_tensor(x, rank, shape, strides, offset)
 
 
-cdef object frozen_key(object key):
+cdef object frozen_key(object key, Tensor x, str op):
     """The key as it can be kept for a later backward: arrays become Tensors of their own, other objects ints and slices of ints."""
+    try:
+        return frozen_parts(key)
+    except (IndexError, TypeError, ValueError) as error:
+        raise named(op, error, x) from None
+
+
+cdef tuple frozen_parts(object key):
     cdef list parts = list(key) if isinstance(key, tuple) else [key]
     cdef Tensor index
     cdef Py_ssize_t start, stop, step
@@ -544,7 +564,7 @@ cdef int accumulate(Plan plan, Tensor value) except -1:
 
 cdef int plain_add(Tensor total, Tensor value) except -1:
     """total += value through the scatter kernel with one index."""
-    cdef Plan plan = parse(total, (None, scalar_tensor(True, BOOL), Ellipsis))
+    cdef Plan plan = parsed(total, (None, scalar_tensor(True, BOOL), Ellipsis))
     return put(plan, value, ADD, "scatter_add_into")
 
 
