@@ -33,7 +33,7 @@ def write_texts(app):
     texts = {}
     for name in app.env.found_docs:
         page = app.env.get_doctree(name)
-        for node in [n for n in page.findall() if isinstance(n, nodes.raw | nodes.comment)]:
+        for node in [page.next_node(nodes.title), *page.findall(nodes.raw), *page.findall(nodes.comment)]:
             node.parent.remove(node)
         texts[app.builder.get_target_uri(name)] = " ".join(page.astext().split())
     code = f"""const pageTexts = {json.dumps(texts, ensure_ascii=False)};
