@@ -64,11 +64,14 @@ sphinx_gallery_conf = {"examples_dirs": "../examples", "gallery_dirs": "examples
 
 
 def page_context(app, pagename, templatename, context, doctree):
-    """The language of a page; and its references without roles that ARIA has given up."""
+    """The language of a page; and what screen readers stumble over: roles that ARIA has given up, heads of columns without a word."""
     if pagename.startswith("zh/"):
         context["language"] = "zh"
-    if "body" in context:
-        context["body"] = context["body"].replace(' role="list" class="citation-list"', ' class="citation-list"').replace(' role="doc-biblioentry"', "")
+    body = context.get("body", "")
+    for old, new in ((' role="list" class="citation-list"', ' class="citation-list"'), (' role="doc-biblioentry"', ""),
+                     ('<th class="head"><p></p></th>', "<td></td>")):
+        body = body.replace(old, new)
+    context["body"] = body
 
 
 def setup(app):
