@@ -29,7 +29,7 @@ def finish(x, requires_grad):
     return x
 
 
-def like(name, x):
+def like(x):
     """`x` as a Tensor whose shape and dtype are to be imitated."""
     return x if isinstance(x, Tensor) else convert.tensor_from(x, None, None)
 
@@ -488,7 +488,7 @@ def zeros_like(x, *, dtype=None, device=None, requires_grad=False):
     """
     if device is not None:
         check_device("zeros_like", device)
-    x = like("zeros_like", x)
+    x = like(x)
     return finish(batching.like(x, lambda shape: fill.zeros("zeros_like", shape, x.dtype if dtype is None else dtype)), requires_grad)
 
 
@@ -518,7 +518,7 @@ def ones_like(x, *, dtype=None, device=None, requires_grad=False):
     """
     if device is not None:
         check_device("ones_like", device)
-    x = like("ones_like", x)
+    x = like(x)
     return finish(batching.like(x, lambda shape: fill.full("ones_like", shape, 1, x.dtype if dtype is None else dtype)), requires_grad)
 
 
@@ -549,7 +549,7 @@ def full_like(x, fill_value, *, dtype=None, device=None, requires_grad=False):
     """
     if device is not None:
         check_device("full_like", device)
-    x = like("full_like", x)
+    x = like(x)
     return finish(batching.like(x, lambda shape: filled("full_like", shape, fill_value, x.dtype if dtype is None else dtype)), requires_grad)
 
 
@@ -579,7 +579,7 @@ def empty_like(x, *, dtype=None, device=None, requires_grad=False):
     """
     if device is not None:
         check_device("empty_like", device)
-    x = like("empty_like", x)
+    x = like(x)
     return finish(batching.like(x, lambda shape: fill.empty("empty_like", shape, x.dtype if dtype is None else dtype)), requires_grad)
 
 

@@ -35,31 +35,25 @@ def _scatter_tangent(tx, tsrc, src, index, axis, out):
     return _scatter(tx, along.zeros_for(src) if tsrc is None else tsrc, index, axis)
 
 
-def _gradient_of_src(g, index, axis, shape_src):
+def _gradient_of_src(g, index, axis, shape_src, stays=None):
     value = _gather(g, index, axis)
+    if stays is not None:
+        value = _kept(value, stays)
     if value.shape != shape_src:       # only a corner of src was used
         value = _index_scatter(value, tuple(slice(0, n) for n in value.shape), shape_src)
     return value
 
 
-def _gradient_of_scattered(g, index, axis, shape_src):
-    stays = along.last_scatters(index, axis, g.shape)
-    value = _gather(g, index, axis)
-    if stays is not None:
-        value = _kept(value, stays)
-    if value.shape != shape_src:
-        value = _index_scatter(value, tuple(slice(0, n) for n in value.shape), shape_src)
-    return value
-
-
 _scatter_add = define("scatter_add", forward=along.scatter_add, inputs=("x", "src", "index"), options=("axis",),
-                      vjp=(lambda g: g, _gradient_of_src, None), jvp=_scatter_add_tangent, public=False)
+                      vjp=(lambda g: g, lambda g, index, axis, shape_src: _gradient_of_src(g, index, axis, shape_src), None),
+                      jvp=_scatter_add_tangent, public=False)
 _scatter = define("scatter", forward=along.scatter, moves=True, inputs=("x", "src", "index"), options=("axis",),
-                  vjp=(lambda g, index, axis: _scatter_clear(g, index, axis), _gradient_of_scattered, None),
+                  vjp=(lambda g, index, axis: _scatter_clear(g, index, axis),
+                       lambda g, index, axis, shape_src: _gradient_of_src(g, index, axis, shape_src, along.last_scatters(index, axis, g.shape)), None),
                   jvp=_scatter_tangent, public=False)
 
 
-def _fitting(name, x, index, *more):
+def _fitting(x, index, *more):
     """Operands with one axis in place of none; an index without elements fits any tensor."""
     operands = [y if y.ndim else y.reshape(1) for y in (x, index, *more)]
     if not index.size and operands[1].ndim != operands[0].ndim:
@@ -74,7 +68,7 @@ def scattered(name, function, x, axis, index, src):
     src = forward.value_for(x, src, name)
     if src.ndim == 0 and index.ndim:
         src = src.broadcast_to(index.shape)
-    x, index, src = _fitting(name, x, index, src)
+    x, index, src = _fitting(x, index, src)
     out = function(x, src, index, axis)
     return out if shape else out.reshape(())
 
@@ -121,7 +115,7 @@ def gather(x, axis, index):
     """
     x, index = as_tensor("gather", x), as_tensor("gather", index)
     axis, shape = one_axis("gather", axis, x.ndim), index.shape
-    x, index = _fitting("gather", x, index)
+    x, index = _fitting(x, index)
     out = _gather(x, index, axis)
     return out if out.shape == shape else out.reshape(shape)
 

@@ -63,9 +63,8 @@ def _kept(value, stays):
     return where(stays, value, 0)
 
 
-def _gradient_of_value(g, key, shape_x, shape_value):
+def _gradient_of_value(g, key, shape_value, stays=None):
     value = _getitem(g, key)
-    stays = forward.last_writes(key, shape_x)
     if stays is not None:
         value = _kept(value, stays)
     if len(shape_value) > value.ndim:      # leading axes of length 1 that the assignment dropped
@@ -73,21 +72,16 @@ def _gradient_of_value(g, key, shape_x, shape_value):
     return value
 
 
-_PUT_RULES = (lambda g, key: _index_clear(g, key), _gradient_of_value)
+_PUT_RULES = (lambda g, key: _index_clear(g, key),
+              lambda g, key, shape_x, shape_value: _gradient_of_value(g, key, shape_value, forward.last_writes(key, shape_x)))
 _index_put = define("index_put", forward=forward.index_put, moves=True, inputs=("x", "value"), options=("key",), vjp=_PUT_RULES, kind=LINEAR,
                     batch=lambda x, value, key: _index_put(x, _value_batch(x, value, key), _all(key)), public=False)
 _index_write = define("setitem", forward=forward.write_alias, moves=True, inputs=("x", "value"), options=("key",), vjp=_PUT_RULES, kind=LINEAR,
                       public=False)
 _index_add = define("index_add", forward=forward.index_add, inputs=("x", "value"), options=("key",),
-                    vjp=(lambda g: g, lambda g, key, shape_value: _gradient_of_added(g, key, shape_value)), kind=LINEAR,
+                    vjp=(lambda g: g, lambda g, key, shape_value: _gradient_of_value(g, key, shape_value)), kind=LINEAR,
                     batch=lambda x, value, key: _index_add(x, _value_batch(x, value, key), _all(key)), public=False)
 
-
-def _gradient_of_added(g, key, shape_value):
-    value = _getitem(g, key)
-    if len(shape_value) > value.ndim:
-        value = value.reshape((1,) * (len(shape_value) - value.ndim) + value.shape)
-    return value
 
 
 # ------------------------------------------------------------------------------------------------------------------ keys that differ

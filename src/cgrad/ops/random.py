@@ -445,7 +445,7 @@ def bernoulli(p, size=None, *, shape=None, generator=None, dtype=None, requires_
     >>> cg.bernoulli(cg.tensor([0.0, 1.0]))
     tensor([0., 1.])
     """
-    p = like("bernoulli", p).detach()
+    p = like(p).detach()
     if dtype is None:
         dtype = p.dtype if p.dtype.is_floating_point else get_default_dtype()
     size = shape if size is None else size
@@ -492,7 +492,7 @@ def multinomial(weights, num_samples, replacement=False, *, generator=None):
     >>> cg.multinomial(cg.tensor([0.0, 1.0]), 3, replacement=True)
     tensor([1, 1, 1])
     """
-    weights = like("multinomial", weights).detach()
+    weights = like(weights).detach()
     if weights.ndim not in (1, 2):
         raise ValueError(f"multinomial: weights must have 1 or 2 axes, got shape {weights.shape}")
     n = length("multinomial", num_samples)
@@ -530,7 +530,7 @@ def rand_like(x, *, generator=None, dtype=None, device=None, requires_grad=False
     >>> cg.rand_like(cg.zeros(2, 3)).shape
     (2, 3)
     """
-    x = like("rand_like", x)
+    x = like(x)
     return rand(x.shape, generator=generator, dtype=x.dtype if dtype is None else dtype, device=device, requires_grad=requires_grad)
 
 
@@ -560,7 +560,7 @@ def randn_like(x, *, generator=None, dtype=None, device=None, requires_grad=Fals
     >>> cg.randn_like(cg.zeros(2, 3)).shape
     (2, 3)
     """
-    x = like("randn_like", x)
+    x = like(x)
     return randn(x.shape, generator=generator, dtype=x.dtype if dtype is None else dtype, device=device, requires_grad=requires_grad)
 
 
@@ -593,7 +593,7 @@ def randint_like(x, low, high=None, *, generator=None, dtype=None, device=None, 
     >>> cg.randint_like(cg.zeros(2, 3), 5).shape
     (2, 3)
     """
-    x = like("randint_like", x)
+    x = like(x)
     return randint(low, high, x.shape if high is not None else None, shape=x.shape, generator=generator,
                    dtype=x.dtype if dtype is None else dtype, device=device, requires_grad=requires_grad)
 
@@ -713,7 +713,7 @@ def bernoulli_(x, p=0.5, *, generator=None):
     >>> cg.zeros(2).bernoulli_(1.0)
     tensor([1., 1.])
     """
-    p = like("bernoulli_", p).detach()
+    p = like(p).detach()
     if p.numel() != 1 and p.shape != x.shape:
         p = p.broadcast_to(x.shape)
     stream = _stream("bernoulli_", generator)

@@ -10,7 +10,7 @@ from cgrad.core.forward.index import value_for
 from cgrad.ops.compare import isnan, where
 from cgrad.ops.creation import full_like, ones_like, zeros
 from cgrad.ops.ranges import arange
-from cgrad.ops.define import define, public
+from cgrad.ops.define import define, joint, public
 from cgrad.ops.gathering import _gather, _scatter, _scatter_add, _scatter_clear, scattered
 from cgrad.ops.indexing import _key, in_place, index_put
 from cgrad.ops.masking import bool_mask, common_shape
@@ -52,14 +52,13 @@ def _shared(g, x, src, index, axis, out):
 
 def _gradients(g, x, src, index, axis, fold, out):
     if fold != "prod":
-        return _shared(g, x, src, index, axis, out)
+        return *_shared(g, x, src, index, axis, out), None
     of_x, of_src = _others(x, src, index, axis)
-    return g * of_x, _gather(g, index, axis) * of_src
+    return g * of_x, _gather(g, index, axis) * of_src, None
 
 
 _scatter_fold = define("scatter_reduce", forward=forward.scatter_fold, inputs=("x", "src", "index"), options=("axis", "fold"),
-                       vjp=(lambda g, x, src, index, axis, fold, out: _gradients(g, x, src, index, axis, fold, out)[0],
-                            lambda g, x, src, index, axis, fold, out: _gradients(g, x, src, index, axis, fold, out)[1], None), public=False)
+                       vjp=joint(_gradients), public=False)
 
 
 def _identity(fold, dtype):
@@ -68,10 +67,7 @@ def _identity(fold, dtype):
         return 1
     if dtype.is_floating_point:
         return float("-inf" if fold == "amax" else "inf")
-    if dtype.kind == "bool":
-        return fold == "amin"
-    low = 0 if dtype.kind == "unsigned integer" else -(1 << 8 * dtype.itemsize - 1)
-    return low if fold == "amax" else low + (1 << 8 * dtype.itemsize) - 1
+    return fold == "amin" if dtype.kind == "bool" else dtype.limits[fold == "amin"]
 
 
 _FOLDS = ("sum", "prod", "mean", "amax", "amin")

@@ -100,7 +100,7 @@ def tril(x, k=0):
     tensor([[1., 0.],
             [1., 1.]])
     """
-    return _triangle(like("tril", x), diagonal_number(k), True)
+    return _triangle(like(x), diagonal_number(k), True)
 
 
 @public(method=True)
@@ -136,7 +136,7 @@ def triu(x, k=0):
     tensor([[1., 1.],
             [0., 1.]])
     """
-    return _triangle(like("triu", x), diagonal_number(k), False)
+    return _triangle(like(x), diagonal_number(k), False)
 
 
 def tri(n_rows, n_cols=None, k=0, *, dtype=None, device=None, requires_grad=False):
