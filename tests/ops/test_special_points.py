@@ -265,3 +265,48 @@ def test_infinity_stays_out_of_the_slope_of_the_weight():
     y = cg.tensor([1.0, 2.0], requires_grad=True)
     cg.prelu(y, w).sum().backward()
     assert y.grad.tolist() == [1.0, 1.0] and w.grad.tolist() == [0.0]
+
+
+@pytest.mark.parametrize("f", [
+    cg.linalg.vector_norm, cg.linalg.norm, lambda x: cg.hypot(x[0], x[1]), lambda x: cg.std(x), lambda x: cg.cdist(x[None], cg.zeros(1, 2, dtype=cg.float64)).sum()])
+def test_lengths_have_no_slope_of_any_order_at_the_origin(f):
+    x = cg.zeros(2, dtype=cg.float64)
+    assert (cg.func.grad(f)(x) == 0).all() and (cg.func.hessian(f)(x) == 0).all()
+
+
+def test_negative_orders_of_infinite_vectors():
+    assert cg.linalg.vector_norm(cg.tensor([INF, -INF]), -1).item() == INF and cg.linalg.vector_norm(cg.tensor([0.0, INF]), -2).item() == 0
+
+
+def test_interpolation_beyond_all_points_leaves_the_gradients_alone():
+    fp = cg.tensor([1.0, 2.0, 5.0], requires_grad=True)
+    xp = cg.tensor([0.0, 1.0, 2.0], requires_grad=True)
+    x = cg.tensor([INF, -INF, 1.5], requires_grad=True)
+    y = cg.interp(x, xp, fp)
+    y.sum().backward()
+    assert y.tolist() == [5.0, 1.0, 3.5] and fp.grad.tolist() == [1.0, 0.5, 1.5] and x.grad.tolist() == [0.0, 0.0, 3.0] and xp.grad.tolist() == [0.0, -1.5, -1.5]
+
+
+@pytest.mark.parametrize("dtype", [cg.float16, cg.bfloat16, cg.float32, cg.float64])
+def test_largest_numbers_take_the_place_of_infinities(dtype):
+    assert cg.nan_to_num(cg.tensor([INF, -INF, math.nan], dtype=dtype)).tolist() == [cg.finfo(dtype).max, -cg.finfo(dtype).max, 0.0]
+
+
+def test_exponents_beyond_all_numbers():
+    x = cg.tensor([1.0, -1.0, 0.0, 1.5])
+    for dtype, low in ((cg.float16, -24), (cg.float32, -149), (cg.float64, -1074)):
+        smallest = cg.tensor(2.0 ** low, dtype=dtype)
+        assert cg.ldexp(smallest, 15 - low).item() == 2.0 ** 15 and cg.ldexp(cg.tensor(2.0 ** 15, dtype=dtype), low - 15) == smallest
+    assert cg.ldexp(x, cg.tensor([INF, INF, INF, -INF])).tolist() == [INF, -INF, 0.0, 0.0] and cg.ldexp(x, cg.tensor(10 ** 9)).tolist() == [INF, -INF, 0.0, INF]
+
+
+def test_integers_are_rounded_exactly():
+    x = [123456785, 123456795, 15, -15, -25, -5, 4, 2 ** 53 + 3, -(2 ** 53) - 1, 10 ** 18 * 5, 0]
+    for decimals in (-1, -2, -9, -18):
+        step = 10 ** -decimals
+        want = [round(value, decimals) for value in x]
+        assert cg.round(cg.tensor(x), decimals=decimals).tolist() == want, step
+    assert cg.round(cg.tensor(x), decimals=-30).tolist() == [0] * len(x) and cg.round(cg.tensor(x), decimals=3).tolist() == x
+    assert cg.round(cg.tensor([-128, 125, 15], dtype=cg.int8), decimals=-2).tolist() == [-100, 100, 0]
+    assert cg.round(cg.tensor([255, 150, 250], dtype=cg.uint8), decimals=-3).tolist() == [0, 0, 0]
+    assert cg.round(cg.tensor([1255.0, 15.0]), decimals=-1).tolist() == [1260.0, 20.0]

@@ -452,8 +452,8 @@ def fmin(x, y):
 
 # ------------------------------------------------------------------------------------------------------ plane geometry
 def _nonzero(r):
-    """`r`, with 1 in place of 0: a divisor for numerators that are 0 there."""
-    return compare.where(r == 0, 1, r)
+    """`r`, with infinity in place of 0: a divisor for numerators that are 0 there, which gives 0 with a slope of 0."""
+    return compare.where(r == 0, math.inf, r)
 
 
 def _part(x, r):

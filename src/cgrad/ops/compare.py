@@ -317,7 +317,8 @@ def nan_to_num(x, nan=0.0, posinf=None, neginf=None):
     x = as_tensor("nan_to_num", x)
     if not x.dtype.is_floating_point:
         return +x if x.dtype != bool_ else x.clone()
-    largest = 3.4028234663852886e38 if x.dtype.itemsize == 4 else 1.7976931348623157e308
+    from cgrad.ops.namespace import finfo      # a later file
+    largest = finfo(x).max
     y = where(isnan(x), 0.0 if nan is None else nan, x)
     y = where(isposinf(x), largest if posinf is None else posinf, y)
     return where(isneginf(x), -largest if neginf is None else neginf, y)

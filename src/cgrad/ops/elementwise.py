@@ -475,12 +475,20 @@ def round(x, decimals=0):
     >>> cg.round(cg.tensor([0.5, 1.5, -1.25]))
     tensor([ 0.,  2., -1.])
     """
-    if decimals == 0:
+    if decimals == 0 or decimals > 0 and not x.dtype.is_floating_point:
         return _round(x)
+    if not x.dtype.is_floating_point:
+        return _round_integers(x, 10 ** -decimals)
     scale = 10.0 ** abs(decimals)
-    if decimals < 0:
-        return (_round(x / scale) * scale).astype(x.dtype)
-    return _round(x * scale) / scale if x.dtype.is_floating_point else _round(x)
+    return _round(x * scale) / scale if decimals > 0 else _round(x / scale) * scale
+
+
+def _round_integers(x, step):
+    """To multiples of an even step, exactly: a float would not hold all digits."""
+    if step > x.dtype.limits[1]:
+        return zeros_like(x)
+    quotient, rest, half = x // step, x % step, step // 2
+    return (quotient + ((rest > half) | (rest == half) & (quotient % 2 == 1)).astype(x.dtype)) * step
 
 
 @public(method=True)

@@ -181,7 +181,7 @@ def interp(x, xp, fp, left=None, right=None, period=None):
     before = (searchsorted(xp.detach(), x.detach(), side="right") - 1).clip(0, last)
     after = (before + 1).clip(0, last)
     width = xp[after] - xp[before]
-    share = (x - xp[before]) / where(width == 0, 1, width)
+    share = where((x < xp[0]) | (x > xp[last]), 0, x - xp[before]) / where(width == 0, 1, width)
     out = fp[before] * (1 - share) + fp[after] * share
     out = where(x < xp[0], fp[0] if left is None else left, out)
     return where(x > xp[last], fp[last] if right is None else right, out)

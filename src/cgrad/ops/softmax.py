@@ -213,9 +213,9 @@ def _norm_forward(x, axis, keepdims):
 
 
 def _direction(x, out, axis):
-    """x / norm, and 0 where the norm is 0."""
+    """x / norm, and 0 with a slope of 0 where the norm is 0."""
     out = kept(out, tuple(x.shape), axis)
-    return x / compare.where(out == 0, 1, out)
+    return x / compare.where(out == 0, math.inf, out)
 
 
 _norm = define(
@@ -276,7 +276,5 @@ def vector_norm(x, ord=2, axis=None, keepdims=False, dtype=None):
         total = _sum(compare.where(hit, 0 if ord > 0 else 1, compare.where(hit, 1, size) ** ord), axes, keepdims)
     else:
         total = _sum(size ** ord, axes, keepdims)
-    zero = total == 0
-    if ord < 0:
-        zero = compare.logical_or(zero, compare.logical_and(any(hit, axes, keepdims), total == total))
+    zero = total == 0 if ord > 0 else compare.logical_and(any(hit, axes, keepdims), total == total)
     return compare.where(zero, 0, compare.where(zero, 1, total) ** (1 / ord))

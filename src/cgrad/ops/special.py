@@ -15,7 +15,7 @@ from cgrad.ops.arithmetic import copysign, floor_divide, fmod, logaddexp, recipr
 from cgrad.ops.creation import asarray, full_like, ones_like, zeros_like
 from cgrad.ops.define import ELEMENTWISE, NONDIFF, define, public
 from cgrad.ops.elementwise import exp
-from cgrad.ops.namespace import result_type
+from cgrad.ops.namespace import finfo, result_type
 from cgrad.ops.results import Frexp
 from cgrad.ops.shape import broadcast_tensors
 
@@ -705,7 +705,8 @@ def ldexp(x, n):
     tensor([4.0000, 0.7500])
     """
     x = as_floating("ldexp", x)
-    n = as_tensor("ldexp", n).astype(x.dtype)
+    most = 3 * math.frexp(finfo(x).max)[1] - 3            # beyond, all is 0 or infinite, and a third of it has a finite power
+    n = compare.clip(as_tensor("ldexp", n).astype(x.dtype), -most, most)
     part = elementwise.trunc(n / 3).detach()      # 2**n alone may overflow or vanish where the result does not
     scale = elementwise.exp2(part)
     return x * scale * scale * elementwise.exp2(n - 2 * part)
