@@ -17,13 +17,8 @@ relu = define(
     "relu", vjp=lambda g, out: compare.where(out <= 0, 0, g), kind=ELEMENTWISE, fused="relu_backward(g, out)",
     doc="""Rectifier, elementwise: `x` where it is positive, else 0.
 
-    Notes
-    -----
     NaN stays NaN.  Gradient: ``g`` where ``x > 0``, 0 elsewhere, also at 0.
 
-    Examples
-    --------
-    >>> import cgrad as cg
     >>> cg.relu(cg.tensor([-1.0, 2.0]))
     tensor([0., 2.])
     """)
@@ -96,13 +91,8 @@ silu = define(
     "silu", vjp=lambda g, x: g * _silu_slope(x), kind=ELEMENTWISE, fused="silu_backward(g, x)", result="float",
     doc="""Sigmoid linear unit (swish), elementwise: ``x * sigmoid(x)``.
 
-    Notes
-    -----
     Gradient: ``g * sigmoid(x) * (1 + x * (1 - sigmoid(x)))``.
 
-    Examples
-    --------
-    >>> import cgrad as cg
     >>> cg.silu(cg.tensor([0.0, 1.0]))
     tensor([0.0000, 0.7311])
     """)

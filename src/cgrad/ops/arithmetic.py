@@ -40,17 +40,12 @@ add = define(
     extended=_scaled("add", lambda: add),
     doc="""Sum, elementwise: ``x + y``.
 
-    Notes
-    -----
     ``alpha=`` multiplies `y` first, as in PyTorch.  Gradient: ``g`` and ``g`` (times `alpha`).
 
     ``out=`` (of every function that computes tensors from tensors; a tuple where there are several results) must have the shape of the result
     and a dtype of the same kind or a higher one; operands may lie in its memory.  It is a write in place: `out` takes the history of
     the result, and a leaf that requires grad is refused outside of `no_grad`.
 
-    Examples
-    --------
-    >>> import cgrad as cg
     >>> cg.add(cg.tensor([1.0, 2.0]), 10)
     tensor([11., 12.])
     >>> sums = cg.empty(2)
@@ -63,13 +58,8 @@ subtract = define(
     extended=_scaled("subtract", lambda: subtract),
     doc="""Difference, elementwise: ``x - y``.
 
-    Notes
-    -----
     ``alpha=`` multiplies `y` first, as in PyTorch.  Gradient: ``g`` and ``-g`` (times `alpha`).
 
-    Examples
-    --------
-    >>> import cgrad as cg
     >>> cg.subtract(cg.tensor([1.0, 2.0]), 10)
     tensor([-9., -8.])
     """)
@@ -107,13 +97,8 @@ multiply = define(
     fused=("multiply(g, y)", "multiply(g, x)"), symbol="*",
     doc="""Product, elementwise: ``x * y``.
 
-    Notes
-    -----
     Gradient: ``g * y`` and ``g * x``.
 
-    Examples
-    --------
-    >>> import cgrad as cg
     >>> cg.multiply(cg.tensor([1.0, 2.0]), cg.tensor([[3.0], [5.0]]))
     tensor([[ 3.,  6.],
             [ 5., 10.]])
@@ -125,14 +110,9 @@ divide = define(
     fused=("divide(g, y)", "divide_backward_y(g, x, y)"), result="float", symbol="/", extended=_rounded,
     doc="""Quotient, elementwise: ``x / y``.
 
-    Notes
-    -----
     Integers give the default float.  ``rounding_mode="floor"`` and ``"trunc"`` round the quotient, as in PyTorch, and stop
     the gradient.  Gradient: ``g / y`` and ``-g * (x / y) / y``; at ``y = 0`` what IEEE arithmetic makes of it (infinite or NaN).
 
-    Examples
-    --------
-    >>> import cgrad as cg
     >>> cg.divide(cg.tensor([1.0, 3.0]), 2)
     tensor([0.5000, 1.5000])
     """)
@@ -141,13 +121,8 @@ negative = define(
     "negative", vjp=lambda g: -g, kind=ELEMENTWISE, fused="negative(g)", symbol="neg",
     doc="""The number with its sign changed, elementwise: ``-x``.
 
-    Notes
-    -----
     Gradient: ``-g``.
 
-    Examples
-    --------
-    >>> import cgrad as cg
     >>> -cg.tensor([1.0, -2.0])
     tensor([-1.,  2.])
     """)
@@ -156,13 +131,8 @@ positive = define(
     "positive", vjp=lambda g: g, kind=ELEMENTWISE, fused="g", symbol="pos",
     doc="""A copy of the numbers, elementwise: ``+x``.
 
-    Notes
-    -----
     Gradient: ``g``.
 
-    Examples
-    --------
-    >>> import cgrad as cg
     >>> +cg.tensor([1.0, -2.0])
     tensor([ 1., -2.])
     """)
@@ -171,13 +141,8 @@ absolute = define(
     "absolute", vjp=lambda g, x: g * sign(x), kind=ELEMENTWISE, fused="absolute_backward(g, x)", symbol="abs",
     doc="""Absolute value, elementwise: ``|x|``.
 
-    Notes
-    -----
     Gradient: ``g * sign(x)``, which is 0 at 0.
 
-    Examples
-    --------
-    >>> import cgrad as cg
     >>> cg.abs(cg.tensor([-1.5, 2.0]))
     tensor([1.5000, 2.0000])
     """)
@@ -186,13 +151,8 @@ sign = define(
     "sign", vjp=lambda g: zeros_like(g), kind=ELEMENTWISE,
     doc="""-1, 0 or 1 for negative, zero and positive numbers, elementwise.
 
-    Notes
-    -----
     NaN stays NaN.  Gradient: 0 everywhere.
 
-    Examples
-    --------
-    >>> import cgrad as cg
     >>> cg.sign(cg.tensor([-3.0, 0.0, 5.0]))
     tensor([-1.,  0.,  1.])
     """)
@@ -202,13 +162,8 @@ square = define(
     "square", vjp=lambda g, x: g * (x * 2), kind=ELEMENTWISE, fused="square_backward(g, x)",
     doc="""Square, elementwise: ``x * x``.
 
-    Notes
-    -----
     Gradient: ``2 * g * x``.
 
-    Examples
-    --------
-    >>> import cgrad as cg
     >>> cg.square(cg.tensor([1.0, -3.0]))
     tensor([1., 9.])
     """)
@@ -217,13 +172,8 @@ reciprocal = define(
     "reciprocal", vjp=lambda g, out: -g * out * out, kind=ELEMENTWISE, fused="reciprocal_backward(g, out)", result="float",
     doc="""Reciprocal, elementwise: ``1 / x``.
 
-    Notes
-    -----
     Integers give the default float.  Gradient: ``-g / x**2``.
 
-    Examples
-    --------
-    >>> import cgrad as cg
     >>> cg.reciprocal(cg.tensor([2.0, -4.0]))
     tensor([ 0.5000, -0.2500])
     """)
@@ -263,15 +213,10 @@ power = define(
     symbol="**",
     doc="""Power, elementwise: ``x ** y``.
 
-    Notes
-    -----
     ``0 ** 0`` is 1.  A negative base is fine with whole exponents and NaN with others.  Gradient: ``g * y * x ** (y - 1)`` and
     ``g * out * log(x)``.  The first is 0, 1, 0 and infinite at ``x = 0`` for the exponents 0, 1, 2 and 1/2, the second 0 where ``x = 0``
     and ``y >= 0``.
 
-    Examples
-    --------
-    >>> import cgrad as cg
     >>> cg.tensor([1.0, 2.0, -3.0]) ** 2
     tensor([1., 4., 9.])
     """)
@@ -310,13 +255,8 @@ floor_divide = define(
     "floor_divide", vjp=(lambda g: zeros_like(g), lambda g: zeros_like(g)), kind=ELEMENTWISE, symbol="//",
     doc="""Quotient rounded towards minus infinity, elementwise: ``x // y``, as Python does it.
 
-    Notes
-    -----
     Integers stay integers; an integer divided by 0 gives 0.  Gradient: 0 everywhere.
 
-    Examples
-    --------
-    >>> import cgrad as cg
     >>> cg.tensor([7, -7]) // 2
     tensor([ 3, -4])
     """)
@@ -325,13 +265,8 @@ remainder = define(
     "remainder", vjp=(lambda g: g, lambda g, x, y: -g * floor_divide(x, y)), kind=ELEMENTWISE, symbol="%",
     doc="""Remainder with the sign of the divisor, elementwise: ``x % y``, as Python does it.
 
-    Notes
-    -----
     ``x - y * floor(x / y)``.  Gradient: ``g`` and ``-g * floor(x / y)``; the jumps are ignored.
 
-    Examples
-    --------
-    >>> import cgrad as cg
     >>> cg.tensor([7, -7]) % 3
     tensor([1, 2])
     """)
@@ -340,13 +275,8 @@ fmod = define(
     "fmod", vjp=(lambda g: g, lambda g, x, y: -g * elementwise.trunc(x / y)), kind=ELEMENTWISE,
     doc="""Remainder with the sign of the dividend, elementwise, as C's ``fmod``.
 
-    Notes
-    -----
     ``x - y * trunc(x / y)``.  Gradient: ``g`` and ``-g * trunc(x / y)``; the jumps are ignored.
 
-    Examples
-    --------
-    >>> import cgrad as cg
     >>> cg.fmod(cg.tensor([7.0, -7.0]), 3.0)
     tensor([ 1., -1.])
     """)
@@ -368,13 +298,8 @@ maximum = define(
     fused=("maximum_backward(g, x, y)", "maximum_backward(g, y, x)"),
     doc="""The larger of two numbers, elementwise.
 
-    Notes
-    -----
     NaN if either is NaN.  Gradient: ``g`` to the larger one; at a tie each gets half.
 
-    Examples
-    --------
-    >>> import cgrad as cg
     >>> cg.maximum(cg.tensor([1.0, 5.0]), 3.0)
     tensor([3., 5.])
     """)
@@ -384,13 +309,8 @@ minimum = define(
     fused=("minimum_backward(g, x, y)", "minimum_backward(g, y, x)"),
     doc="""The smaller of two numbers, elementwise.
 
-    Notes
-    -----
     NaN if either is NaN.  Gradient: ``g`` to the smaller one; at a tie each gets half.
 
-    Examples
-    --------
-    >>> import cgrad as cg
     >>> cg.minimum(cg.tensor([1.0, 5.0]), 3.0)
     tensor([1., 3.])
     """)
@@ -466,13 +386,8 @@ hypot = define(
     "hypot", vjp=(lambda g, x, out: g * _part(x, out), lambda g, y, out: g * _part(y, out)), kind=ELEMENTWISE, result="float",
     doc="""Length of the hypotenuse, elementwise: ``sqrt(x**2 + y**2)`` without needless overflow.
 
-    Notes
-    -----
     Gradient: ``g * x / out`` and ``g * y / out``; 0 where both are 0, the limit 1 or -1 for an infinite operand.
 
-    Examples
-    --------
-    >>> import cgrad as cg
     >>> cg.hypot(cg.tensor([3.0]), cg.tensor([4.0]))
     tensor([5.])
     """)
@@ -489,13 +404,8 @@ atan2 = define(
     kind=ELEMENTWISE, result="float",
     doc="""Angle of the point with ordinate `x` and abscissa `y`, elementwise, in (-pi, pi].
 
-    Notes
-    -----
     Gradient: ``g * y / (x**2 + y**2)`` and ``-g * x / (x**2 + y**2)``; 0 at the origin and at infinity.
 
-    Examples
-    --------
-    >>> import cgrad as cg
     >>> cg.atan2(cg.tensor([1.0, -1.0]), cg.tensor([1.0, -1.0]))
     tensor([ 0.7854, -2.3562])
     """)
@@ -504,13 +414,8 @@ copysign = define(
     "copysign", vjp=(lambda g, x, out: g * (sign(x) * sign(out)), lambda g: zeros_like(g)), kind=ELEMENTWISE, result="float",
     doc="""The size of `x` with the sign of `y`, elementwise; the sign of a zero counts.
 
-    Notes
-    -----
     Gradient: ``g`` where the sign stayed and ``-g`` where it changed, 0 at ``x = 0``; 0 in `y`.
 
-    Examples
-    --------
-    >>> import cgrad as cg
     >>> cg.copysign(cg.tensor([1.0, -2.0]), cg.tensor([-0.0, 5.0]))
     tensor([-1.,  2.])
     """)
@@ -530,13 +435,8 @@ logaddexp = define(
     kind=ELEMENTWISE, result="float",
     doc="""Logarithm of a sum of exponentials, elementwise: ``log(exp(x) + exp(y))`` without overflow.
 
-    Notes
-    -----
     Gradient: ``g * exp(x - out)`` and ``g * exp(y - out)``; 0 where both are minus infinity.
 
-    Examples
-    --------
-    >>> import cgrad as cg
     >>> cg.logaddexp(cg.tensor([0.0, 1.0]), cg.tensor([0.0, 1.0]))
     tensor([0.6931, 1.6931])
     """)
@@ -547,13 +447,8 @@ lerp = define(
     vjp=(lambda g, weight: g * (1 - weight), lambda g, weight: g * weight, lambda g, x, end: g * (end - x)), kind=ELEMENTWISE,
     doc="""Linear interpolation, elementwise: ``x + weight * (end - x)``.
 
-    Notes
-    -----
     Gradient: ``g * (1 - weight)``, ``g * weight`` and ``g * (end - x)``.
 
-    Examples
-    --------
-    >>> import cgrad as cg
     >>> cg.lerp(cg.tensor([0.0, 10.0]), cg.tensor([10.0, 20.0]), 0.25)
     tensor([ 2.5000, 12.5000])
     """)

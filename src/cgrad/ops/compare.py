@@ -13,13 +13,8 @@ from cgrad.ops.define import ELEMENTWISE, NONDIFF, PUBLIC, define, public
 def _comparison(name, symbol, text):
     return define(name, kind=NONDIFF, result="bool", symbol=symbol, doc=f"""Whether ``x {symbol} y``, elementwise.
 
-    Notes
-    -----
     Any comparison with NaN is False, except ``!=``.  No gradient.
 
-    Examples
-    --------
-    >>> import cgrad as cg
     >>> cg.tensor([1, 2, 3]) {symbol} 2
     tensor({text})
     """)
@@ -37,13 +32,8 @@ logical_not = define(
     "logical_not", kind=NONDIFF, result="bool",
     doc="""Whether the number is 0, elementwise.
 
-    Notes
-    -----
     No gradient.
 
-    Examples
-    --------
-    >>> import cgrad as cg
     >>> cg.logical_not(cg.tensor([0.0, 2.0]))
     tensor([ True, False])
     """)
@@ -52,13 +42,8 @@ logical_not = define(
 def _logic(name, phrase, text):
     return define(name, kind=NONDIFF, result="bool", doc=f"""Whether {phrase} not 0, elementwise.
 
-    Notes
-    -----
     No gradient.
 
-    Examples
-    --------
-    >>> import cgrad as cg
     >>> cg.{name}(cg.tensor([True, True, False]), cg.tensor([True, False, False]))
     tensor({text})
     """)
@@ -73,13 +58,8 @@ bitwise_not = define(
     "bitwise_not", kind=NONDIFF, symbol="~",
     doc="""The number with every bit turned, elementwise: ``~x``.
 
-    Notes
-    -----
     For integers and bools.  No gradient.
 
-    Examples
-    --------
-    >>> import cgrad as cg
     >>> ~cg.tensor([0, 5])
     tensor([-1, -6])
     """)
@@ -88,13 +68,8 @@ bitwise_not = define(
 def _bits(name, symbol, phrase, text):
     return define(name, kind=NONDIFF, symbol=symbol, doc=f"""{phrase}, elementwise: ``x {symbol} y``.
 
-    Notes
-    -----
     For integers{'' if symbol in ("<<", ">>") else ' and bools'}.  No gradient.
 
-    Examples
-    --------
-    >>> import cgrad as cg
     >>> cg.tensor([5, 6]) {symbol} 1
     tensor({text})
     """)
@@ -111,13 +86,8 @@ bitwise_right_shift = _bits("bitwise_right_shift", ">>", "The number with its bi
 def _kind_of_number(name, phrase, text):
     return define(name, kind=NONDIFF, result="bool", doc=f"""Whether the number {phrase}, elementwise.
 
-    Notes
-    -----
     No gradient.
 
-    Examples
-    --------
-    >>> import cgrad as cg
     >>> cg.{name}(cg.tensor([-1.0, float("inf"), float("nan")]))
     tensor({text})
     """)
@@ -186,14 +156,9 @@ where = define(
     fused=(None, "where(condition, g, 0)", "where(condition, 0, g)"),
     doc="""`x` where the condition holds, else `y`, elementwise.
 
-    Notes
-    -----
     With a condition alone, its true places, as `nonzero` gives them.
     Gradient: ``g`` for the value that was chosen, 0 for the other one, even if that one is infinite or NaN.
 
-    Examples
-    --------
-    >>> import cgrad as cg
     >>> x = cg.tensor([-1.0, 2.0])
     >>> cg.where(x > 0, x, 0)
     tensor([0., 2.])

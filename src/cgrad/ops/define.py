@@ -78,7 +78,7 @@ def define(name, *, vjp=None, kind=OTHER, jvp=None, batch=None, fused=None, kern
     symbol : str, optional
         The operator of Tensor that it is.
     doc : str
-        Docstring of the public function.
+        Docstring of the public function; of an elementwise one a line, notes and an example, to which the sections are added.
     extended : callable, optional
         What an elementwise function of two inputs calls when it gets further keywords, such as ``alpha=``.
     public, method : bool
@@ -252,7 +252,7 @@ def without_out(method, function):
 
 
 def _document(entry, doc, result):
-    """The docstring of an elementwise function: its own words, with what all of them share put in after the first line."""
+    """The docstring of an elementwise function from its own words: a line, notes and an example, and what all of them share."""
     if not entry.elementwise or "Parameters\n---" in doc:
         return doc
     names = ["condition", ", ".join(entry.input_names[1:])] if entry.input_names[0] == "condition" else [", ".join(entry.input_names)]
@@ -267,7 +267,8 @@ def _document(entry, doc, result):
     if entry.n_inputs > 1:
         lines += ["", "Raises", "------", "ValueError", "    If the shapes do not broadcast."]
     first, _, rest = doc.partition("\n\n")
-    return "\n".join([first, "", *lines, "", rest])
+    notes, _, example = rest.partition("\n\n>>> ")
+    return "\n".join([first, "", *lines, "", "Notes", "-----", notes, "", "Examples", "--------", ">>> import cgrad as cg", ">>> " + example])
 
 
 def _op_class(name, function, entry):

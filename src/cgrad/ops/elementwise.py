@@ -13,13 +13,8 @@ sqrt = define(
     "sqrt", vjp=lambda g, out: g / (out * 2), kind=ELEMENTWISE, fused="sqrt_backward(g, out)", result="float",
     doc="""Square root, elementwise.
 
-    Notes
-    -----
     NaN for negative numbers.  Gradient: ``g / (2 * sqrt(x))``, infinite at 0.
 
-    Examples
-    --------
-    >>> import cgrad as cg
     >>> cg.sqrt(cg.tensor([4.0, 9.0]))
     tensor([2., 3.])
     """)
@@ -28,13 +23,8 @@ rsqrt = define(
     "rsqrt", vjp=lambda g, out: g * (out * out * out * -0.5), kind=ELEMENTWISE, result="float",
     doc="""Reciprocal of the square root, elementwise: ``1 / sqrt(x)``.
 
-    Notes
-    -----
     Gradient: ``-g * x**(-3/2) / 2``.
 
-    Examples
-    --------
-    >>> import cgrad as cg
     >>> cg.rsqrt(cg.tensor([4.0, 16.0]))
     tensor([0.5000, 0.2500])
     """)
@@ -44,13 +34,8 @@ exp = define(
     "exp", vjp=lambda g, out: g * out, kind=ELEMENTWISE, fused="multiply(g, out)", result="float",
     doc="""Natural exponential, elementwise.
 
-    Notes
-    -----
     Gradient: ``g * exp(x)``.
 
-    Examples
-    --------
-    >>> import cgrad as cg
     >>> cg.exp(cg.tensor([0.0, 1.0]))
     tensor([1.0000, 2.7183])
     """)
@@ -59,13 +44,8 @@ exp2 = define(
     "exp2", vjp=lambda g, out: g * (out * math.log(2)), kind=ELEMENTWISE, result="float",
     doc="""Power of two, elementwise: ``2 ** x``.
 
-    Notes
-    -----
     Gradient: ``g * 2**x * log(2)``.
 
-    Examples
-    --------
-    >>> import cgrad as cg
     >>> cg.exp2(cg.tensor([3.0, -1.0]))
     tensor([8.0000, 0.5000])
     """)
@@ -74,13 +54,8 @@ expm1 = define(
     "expm1", vjp=lambda g, x: g * exp(x), kind=ELEMENTWISE, result="float",
     doc="""``exp(x) - 1``, elementwise, with all digits near 0.
 
-    Notes
-    -----
     Gradient: ``g * exp(x)``, from `x` itself, since ``out + 1`` would lose small exponentials.
 
-    Examples
-    --------
-    >>> import cgrad as cg
     >>> cg.expm1(cg.tensor([0.0, 1.0]))
     tensor([0.0000, 1.7183])
     """)
@@ -89,13 +64,8 @@ log = define(
     "log", vjp=lambda g, x: g / x, kind=ELEMENTWISE, fused="divide(g, x)", result="float",
     doc="""Natural logarithm, elementwise.
 
-    Notes
-    -----
     Minus infinity at 0, NaN for negative numbers.  Gradient: ``g / x``.
 
-    Examples
-    --------
-    >>> import cgrad as cg
     >>> cg.log(cg.tensor([1.0, 10.0]))
     tensor([0.0000, 2.3026])
     """)
@@ -104,13 +74,8 @@ log2 = define(
     "log2", vjp=lambda g, x: g / (x * math.log(2)), kind=ELEMENTWISE, result="float",
     doc="""Logarithm to base 2, elementwise.
 
-    Notes
-    -----
     Gradient: ``g / (x * log(2))``.
 
-    Examples
-    --------
-    >>> import cgrad as cg
     >>> cg.log2(cg.tensor([8.0, 0.5]))
     tensor([ 3., -1.])
     """)
@@ -119,13 +84,8 @@ log10 = define(
     "log10", vjp=lambda g, x: g / (x * math.log(10)), kind=ELEMENTWISE, result="float",
     doc="""Logarithm to base 10, elementwise.
 
-    Notes
-    -----
     Gradient: ``g / (x * log(10))``.
 
-    Examples
-    --------
-    >>> import cgrad as cg
     >>> cg.log10(cg.tensor([100.0, 1.0]))
     tensor([2., 0.])
     """)
@@ -134,13 +94,8 @@ log1p = define(
     "log1p", vjp=lambda g, x: g / (x + 1), kind=ELEMENTWISE, result="float",
     doc="""``log(1 + x)``, elementwise, with all digits near 0.
 
-    Notes
-    -----
     Gradient: ``g / (1 + x)``.
 
-    Examples
-    --------
-    >>> import cgrad as cg
     >>> cg.log1p(cg.tensor([0.0, 1.0]))
     tensor([0.0000, 0.6931])
     """)
@@ -150,13 +105,8 @@ sin = define(
     "sin", vjp=lambda g, x: g * cos(x), kind=ELEMENTWISE, fused="sin_backward(g, x)", result="float",
     doc="""Sine, elementwise; angles in radians.
 
-    Notes
-    -----
     Gradient: ``g * cos(x)``.
 
-    Examples
-    --------
-    >>> import cgrad as cg
     >>> cg.sin(cg.tensor([0.0, 1.0]))
     tensor([0.0000, 0.8415])
     """)
@@ -165,13 +115,8 @@ cos = define(
     "cos", vjp=lambda g, x: -g * sin(x), kind=ELEMENTWISE, fused="cos_backward(g, x)", result="float",
     doc="""Cosine, elementwise; angles in radians.
 
-    Notes
-    -----
     Gradient: ``-g * sin(x)``.
 
-    Examples
-    --------
-    >>> import cgrad as cg
     >>> cg.cos(cg.tensor([0.0, 1.0]))
     tensor([1.0000, 0.5403])
     """)
@@ -180,13 +125,8 @@ tan = define(
     "tan", vjp=lambda g, out: g * (out * out + 1), kind=ELEMENTWISE, result="float",
     doc="""Tangent, elementwise; angles in radians.
 
-    Notes
-    -----
     Gradient: ``g * (1 + tan(x)**2)``.
 
-    Examples
-    --------
-    >>> import cgrad as cg
     >>> cg.tan(cg.tensor([0.0, 1.0]))
     tensor([0.0000, 1.5574])
     """)
@@ -199,13 +139,8 @@ asin = define(
     "asin", vjp=lambda g, x: g * rsqrt(_one_minus_square(x)), kind=ELEMENTWISE, result="float",
     doc="""Inverse sine, elementwise, in [-pi/2, pi/2].
 
-    Notes
-    -----
     NaN outside [-1, 1].  Gradient: ``g / sqrt(1 - x**2)``, infinite at the ends.
 
-    Examples
-    --------
-    >>> import cgrad as cg
     >>> cg.asin(cg.tensor([0.0, 1.0]))
     tensor([0.0000, 1.5708])
     """)
@@ -214,13 +149,8 @@ acos = define(
     "acos", vjp=lambda g, x: -g * rsqrt(_one_minus_square(x)), kind=ELEMENTWISE, result="float",
     doc="""Inverse cosine, elementwise, in [0, pi].
 
-    Notes
-    -----
     NaN outside [-1, 1].  Gradient: ``-g / sqrt(1 - x**2)``, infinite at the ends.
 
-    Examples
-    --------
-    >>> import cgrad as cg
     >>> cg.acos(cg.tensor([0.0, 1.0]))
     tensor([1.5708, 0.0000])
     """)
@@ -229,13 +159,8 @@ atan = define(
     "atan", vjp=lambda g, x: g * arithmetic.square(arithmetic.reciprocal(arithmetic.hypot(x, 1))), kind=ELEMENTWISE, result="float",
     doc="""Inverse tangent, elementwise, in [-pi/2, pi/2].
 
-    Notes
-    -----
     Gradient: ``g / (1 + x**2)``.
 
-    Examples
-    --------
-    >>> import cgrad as cg
     >>> cg.atan(cg.tensor([0.0, 1.0]))
     tensor([0.0000, 0.7854])
     """)
@@ -245,13 +170,8 @@ sinh = define(
     "sinh", vjp=lambda g, x: g * cosh(x), kind=ELEMENTWISE, result="float",
     doc="""Hyperbolic sine, elementwise.
 
-    Notes
-    -----
     Gradient: ``g * cosh(x)``.
 
-    Examples
-    --------
-    >>> import cgrad as cg
     >>> cg.sinh(cg.tensor([0.0, 1.0]))
     tensor([0.0000, 1.1752])
     """)
@@ -260,13 +180,8 @@ cosh = define(
     "cosh", vjp=lambda g, x: g * sinh(x), kind=ELEMENTWISE, result="float",
     doc="""Hyperbolic cosine, elementwise.
 
-    Notes
-    -----
     Gradient: ``g * sinh(x)``.
 
-    Examples
-    --------
-    >>> import cgrad as cg
     >>> cg.cosh(cg.tensor([0.0, 1.0]))
     tensor([1.0000, 1.5431])
     """)
@@ -275,13 +190,8 @@ tanh = define(
     "tanh", vjp=lambda g, out: g * (1 - out * out), kind=ELEMENTWISE, fused="tanh_backward(g, out)", result="float",
     doc="""Hyperbolic tangent, elementwise.
 
-    Notes
-    -----
     Gradient: ``g * (1 - tanh(x)**2)``.
 
-    Examples
-    --------
-    >>> import cgrad as cg
     >>> cg.tanh(cg.tensor([0.0, 1.0]))
     tensor([0.0000, 0.7616])
     """)
@@ -290,13 +200,8 @@ asinh = define(
     "asinh", vjp=lambda g, x: g / arithmetic.hypot(x, 1), kind=ELEMENTWISE, result="float",
     doc="""Inverse hyperbolic sine, elementwise.
 
-    Notes
-    -----
     Gradient: ``g / sqrt(x**2 + 1)``.
 
-    Examples
-    --------
-    >>> import cgrad as cg
     >>> cg.asinh(cg.tensor([0.0, 1.0]))
     tensor([0.0000, 0.8814])
     """)
@@ -305,13 +210,8 @@ acosh = define(
     "acosh", vjp=lambda g, x: g * (rsqrt(x - 1) * rsqrt(x + 1)), kind=ELEMENTWISE, result="float",
     doc="""Inverse hyperbolic cosine, elementwise.
 
-    Notes
-    -----
     NaN below 1.  Gradient: ``g / sqrt(x**2 - 1)``, infinite at 1.
 
-    Examples
-    --------
-    >>> import cgrad as cg
     >>> cg.acosh(cg.tensor([1.0, 2.0]))
     tensor([0.0000, 1.3170])
     """)
@@ -320,13 +220,8 @@ atanh = define(
     "atanh", vjp=lambda g, x: g / _one_minus_square(x), kind=ELEMENTWISE, result="float",
     doc="""Inverse hyperbolic tangent, elementwise.
 
-    Notes
-    -----
     Infinite at -1 and 1, NaN beyond.  Gradient: ``g / (1 - x**2)``.
 
-    Examples
-    --------
-    >>> import cgrad as cg
     >>> cg.atanh(cg.tensor([0.0, 0.5]))
     tensor([0.0000, 0.5493])
     """)
@@ -336,13 +231,8 @@ sigmoid = define(
     "sigmoid", vjp=lambda g, out: g * (out * (1 - out)), kind=ELEMENTWISE, fused="sigmoid_backward(g, out)", result="float",
     doc="""Logistic function, elementwise: ``1 / (1 + exp(-x))``.
 
-    Notes
-    -----
     Gradient: ``g * out * (1 - out)``.
 
-    Examples
-    --------
-    >>> import cgrad as cg
     >>> cg.sigmoid(cg.tensor([0.0, 2.0]))
     tensor([0.5000, 0.8808])
     """)
@@ -351,13 +241,8 @@ logsigmoid = define(
     "logsigmoid", vjp=lambda g, x: g * sigmoid(-x), kind=ELEMENTWISE, result="float",
     doc="""Logarithm of the logistic function, elementwise: ``-log(1 + exp(-x))`` without overflow.
 
-    Notes
-    -----
     Gradient: ``g * sigmoid(-x)``.
 
-    Examples
-    --------
-    >>> import cgrad as cg
     >>> cg.logsigmoid(cg.tensor([0.0, -100.0]))
     tensor([  -0.6931, -100.0000])
     """)
@@ -373,13 +258,8 @@ erf = define(
     "erf", vjp=lambda g, x: g * (bell(x, 1) * (2 / math.sqrt(math.pi))), kind=ELEMENTWISE, result="float",
     doc="""Error function, elementwise: ``2 / sqrt(pi)`` times the integral of ``exp(-t**2)`` from 0 to `x`.
 
-    Notes
-    -----
     Gradient: ``g * 2 / sqrt(pi) * exp(-x**2)``.
 
-    Examples
-    --------
-    >>> import cgrad as cg
     >>> cg.erf(cg.tensor([0.0, 1.0]))
     tensor([0.0000, 0.8427])
     """)
@@ -388,13 +268,8 @@ erfc = define(
     "erfc", vjp=lambda g, x: g * (bell(x, 1) * (-2 / math.sqrt(math.pi))), kind=ELEMENTWISE, result="float",
     doc="""Complementary error function, elementwise: ``1 - erf(x)``, with all digits for large `x`.
 
-    Notes
-    -----
     Gradient: ``-g * 2 / sqrt(pi) * exp(-x**2)``.
 
-    Examples
-    --------
-    >>> import cgrad as cg
     >>> cg.erfc(cg.tensor([0.0, 1.0]))
     tensor([1.0000, 0.1573])
     """)
@@ -405,13 +280,8 @@ floor = define(
     "floor", vjp=lambda g: zeros_like(g), kind=ELEMENTWISE,
     doc="""The largest whole number that is not larger, elementwise.
 
-    Notes
-    -----
     Integers stay as they are.  Gradient: 0 everywhere.
 
-    Examples
-    --------
-    >>> import cgrad as cg
     >>> cg.floor(cg.tensor([1.5, -1.5]))
     tensor([ 1., -2.])
     """)
@@ -420,13 +290,8 @@ ceil = define(
     "ceil", vjp=lambda g: zeros_like(g), kind=ELEMENTWISE,
     doc="""The smallest whole number that is not smaller, elementwise.
 
-    Notes
-    -----
     Integers stay as they are.  Gradient: 0 everywhere.
 
-    Examples
-    --------
-    >>> import cgrad as cg
     >>> cg.ceil(cg.tensor([1.5, -1.5]))
     tensor([ 2., -1.])
     """)
@@ -435,13 +300,8 @@ trunc = define(
     "trunc", vjp=lambda g: zeros_like(g), kind=ELEMENTWISE,
     doc="""The number without its fraction, elementwise.
 
-    Notes
-    -----
     Integers stay as they are.  Gradient: 0 everywhere.
 
-    Examples
-    --------
-    >>> import cgrad as cg
     >>> cg.trunc(cg.tensor([1.5, -1.5]))
     tensor([ 1., -1.])
     """)

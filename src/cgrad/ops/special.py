@@ -24,13 +24,8 @@ lgamma = define(
     "lgamma", vjp=lambda g, x: g * digamma(x), kind=ELEMENTWISE, result="float",
     doc="""Logarithm of the absolute value of the gamma function, elementwise.
 
-    Notes
-    -----
     Infinite at 0, -1, -2, ...  Gradient: ``g * digamma(x)``.
 
-    Examples
-    --------
-    >>> import cgrad as cg
     >>> cg.lgamma(cg.tensor([0.5, 5.0]))
     tensor([0.5724, 3.1781])
     """)
@@ -39,13 +34,8 @@ digamma = define(
     "digamma", vjp=lambda g, x: g * zeta(2, x), kind=ELEMENTWISE, result="float",
     doc="""Logarithmic derivative of the gamma function, elementwise.
 
-    Notes
-    -----
     Minus infinity at 0 (plus infinity at -0), NaN at -1, -2, ...  Gradient: ``g * polygamma(1, x)``.
 
-    Examples
-    --------
-    >>> import cgrad as cg
     >>> cg.digamma(cg.tensor([0.5, 1.0, 5.0]))
     tensor([-1.9635, -0.5772,  1.5061])
     """)
@@ -82,15 +72,10 @@ zeta = define(
     "zeta", vjp=(lambda g, x, y: g * _exponent_slope(x, y), lambda g, x, y: -g * (x * zeta(x + 1, y))), kind=ELEMENTWISE, result="float", public=False,
     doc="""Hurwitz zeta function, elementwise: the sum of ``(y + k) ** -x`` over k = 0, 1, ...
 
-    Notes
-    -----
     Infinite at ``x = 1`` and ``y = 0, -1, ...``, NaN for ``x < 1`` and where a power of a negative number is none.
     Gradient in `y`: ``-g * x * zeta(x + 1, y)``; in `x`: minus g times the sum of ``log(y + k) * (y + k) ** -x``, by the formula of Euler and
     Maclaurin, for positive `y`.
 
-    Examples
-    --------
-    >>> import cgrad as cg
     >>> cg.special.zeta(cg.tensor([2.0, 3.0]), 1.0)
     tensor([1.6449, 1.2021])
     """)
@@ -343,13 +328,8 @@ i0 = define(
     "i0", vjp=lambda g, x: g * i1(x), kind=ELEMENTWISE, result="float",
     doc="""Modified Bessel function of the first kind of order 0, elementwise.
 
-    Notes
-    -----
     Gradient: ``g * i1(x)``.
 
-    Examples
-    --------
-    >>> import cgrad as cg
     >>> cg.i0(cg.tensor([0.0, 1.0]))
     tensor([1.0000, 1.2661])
     """)
@@ -358,13 +338,8 @@ i0e = define(
     "i0e", vjp=lambda g, x, out: g * (i1e(x) - sign(x) * out), kind=ELEMENTWISE, result="float", public=False,
     doc="""Modified Bessel function of order 0 without its growth, elementwise: ``exp(-|x|) * i0(x)``.
 
-    Notes
-    -----
     Gradient: ``g * (i1e(x) - sign(x) * out)``, 0 at 0.
 
-    Examples
-    --------
-    >>> import cgrad as cg
     >>> cg.special.i0e(cg.tensor([0.0, 1.0, 1000.0]))
     tensor([1.0000, 0.4658, 0.0126])
     """)
@@ -380,13 +355,8 @@ i1 = define(
     "i1", vjp=lambda g, x, out: g * _i1_slope(x, out), kind=ELEMENTWISE, result="float", public=False,
     doc="""Modified Bessel function of the first kind of order 1, elementwise.
 
-    Notes
-    -----
     Gradient: ``g * (i0(x) - i1(x) / x)``, ``g / 2`` at 0.
 
-    Examples
-    --------
-    >>> import cgrad as cg
     >>> cg.special.i1(cg.tensor([0.0, 1.0]))
     tensor([0.0000, 0.5652])
     """)
@@ -399,13 +369,8 @@ i1e = define(
     "i1e", vjp=lambda g, x, out: g * (i0e(x) - out * sign(x) - _i1e_over_x(x, out)), kind=ELEMENTWISE, result="float", public=False,
     doc="""Modified Bessel function of order 1 without its growth, elementwise: ``exp(-|x|) * i1(x)``.
 
-    Notes
-    -----
     Gradient: ``g * (i0e(x) - sign(x) * out - out / x)``, ``g / 2`` at 0.
 
-    Examples
-    --------
-    >>> import cgrad as cg
     >>> cg.special.i1e(cg.tensor([0.0, 1.0, 1000.0]))
     tensor([0.0000, 0.2079, 0.0126])
     """)
@@ -415,13 +380,8 @@ erfinv = define(
     "erfinv", vjp=lambda g, out: g * (exp(out * out) * (math.sqrt(math.pi) / 2)), kind=ELEMENTWISE, result="float",
     doc="""Inverse of the error function, elementwise.
 
-    Notes
-    -----
     Infinite at -1 and 1, NaN beyond.  Gradient: ``g * sqrt(pi) / 2 * exp(out**2)``.
 
-    Examples
-    --------
-    >>> import cgrad as cg
     >>> cg.erfinv(cg.tensor([0.0, 0.5, -1.0]))
     tensor([0.0000, 0.4769,   -inf])
     """)
@@ -438,13 +398,8 @@ erfcx = define(
     "erfcx", vjp=lambda g, x, out: g * _erfcx_slope(x, out), kind=ELEMENTWISE, result="float", public=False,
     doc="""Complementary error function without its decay, elementwise: ``exp(x**2) * erfc(x)``.
 
-    Notes
-    -----
     Gradient: ``g * (2 * x * out - 2 / sqrt(pi))``.
 
-    Examples
-    --------
-    >>> import cgrad as cg
     >>> cg.special.erfcx(cg.tensor([0.0, 1.0, 100.0]))
     tensor([1.0000, 0.4276, 0.0056])
     """)
@@ -456,13 +411,8 @@ ndtr = define(
     "ndtr", vjp=lambda g, x: g * _density(x), kind=ELEMENTWISE, result="float", public=False,
     doc="""Standard normal distribution function, elementwise: the probability of being below `x`.
 
-    Notes
-    -----
     ``erfc(-x / sqrt(2)) / 2``, with all digits in the tail.  Gradient: ``g * exp(-x**2 / 2) / sqrt(2 * pi)``.
 
-    Examples
-    --------
-    >>> import cgrad as cg
     >>> cg.special.ndtr(cg.tensor([0.0, 1.0]))
     tensor([0.5000, 0.8413])
     """)
@@ -471,13 +421,8 @@ ndtri = define(
     "ndtri", vjp=lambda g, out: g * (exp(out * out * 0.5) * math.sqrt(2 * math.pi)), kind=ELEMENTWISE, result="float", public=False,
     doc="""Quantile of the standard normal distribution, elementwise: the inverse of `ndtr`.
 
-    Notes
-    -----
     Infinite at 0 and 1, NaN outside.  Gradient: ``g * sqrt(2 * pi) * exp(out**2 / 2)``.
 
-    Examples
-    --------
-    >>> import cgrad as cg
     >>> cg.special.ndtri(cg.tensor([0.5, 0.975]))
     tensor([0.0000, 1.9600])
     """)
@@ -493,13 +438,8 @@ log_ndtr = define(
     "log_ndtr", vjp=lambda g, x: g * _log_ndtr_slope(x), kind=ELEMENTWISE, result="float", public=False,
     doc="""Logarithm of the standard normal distribution function, elementwise.
 
-    Notes
-    -----
     No underflow: -5005.5 at -100.  Gradient: ``g * exp(-x**2 / 2) / sqrt(2 * pi) / ndtr(x)``.
 
-    Examples
-    --------
-    >>> import cgrad as cg
     >>> cg.special.log_ndtr(cg.tensor([0.0, -100.0]))
     tensor([-6.9315e-01, -5.0055e+03])
     """)
@@ -509,13 +449,8 @@ entr = define(
     "entr", vjp=lambda g, x: -g * (elementwise.log(x) + 1), kind=ELEMENTWISE, result="float", public=False,
     doc="""Summand of an entropy, elementwise: ``-x * log(x)``.
 
-    Notes
-    -----
     0 at 0, minus infinity for negative numbers.  Gradient: ``-g * (log(x) + 1)``, infinite at 0.
 
-    Examples
-    --------
-    >>> import cgrad as cg
     >>> cg.special.entr(cg.tensor([0.0, 0.5, 1.0]))
     tensor([ 0.0000,  0.3466, -0.0000])
     """)
@@ -530,13 +465,8 @@ xlogy = define(
     kind=ELEMENTWISE, result="float",
     doc="""``x * log(y)``, elementwise, and 0 where ``x = 0``, whatever `y`, unless NaN.
 
-    Notes
-    -----
     Gradient: ``g * log(y)`` and ``g * x / y``; 0 where ``x = 0`` and ``y <= 0``.
 
-    Examples
-    --------
-    >>> import cgrad as cg
     >>> cg.xlogy(cg.tensor([0.0, 2.0]), cg.tensor([0.0, 3.0]))
     tensor([0.0000, 2.1972])
     """)
@@ -547,13 +477,8 @@ xlog1py = define(
     kind=ELEMENTWISE, result="float", public=False,
     doc="""``x * log(1 + y)``, elementwise, and 0 where ``x = 0``, whatever `y`, unless NaN.
 
-    Notes
-    -----
     Gradient: ``g * log(1 + y)`` and ``g * x / (1 + y)``; 0 where ``x = 0`` and ``y <= -1``.
 
-    Examples
-    --------
-    >>> import cgrad as cg
     >>> cg.special.xlog1py(cg.tensor([0.0, 2.0]), cg.tensor([-1.0, 2.0]))
     tensor([0.0000, 2.1972])
     """)
@@ -894,13 +819,8 @@ nextafter = define(
     "nextafter", vjp=(lambda g: g, lambda g: zeros_like(g)), kind=ELEMENTWISE, result="float",
     doc="""The number after `x` in the direction of `y`, elementwise.
 
-    Notes
-    -----
     Gradient: ``g`` in `x`, 0 in `y`.
 
-    Examples
-    --------
-    >>> import cgrad as cg
     >>> cg.nextafter(cg.tensor([1.0]), 2.0) - 1
     tensor([1.1921e-07])
     """)
@@ -909,13 +829,8 @@ gcd = define(
     "gcd", kind=NONDIFF,
     doc="""Greatest common divisor of two whole numbers, elementwise.
 
-    Notes
-    -----
     Never negative; ``gcd(0, 0)`` is 0.  No gradient.
 
-    Examples
-    --------
-    >>> import cgrad as cg
     >>> cg.gcd(cg.tensor([12, -9]), 6)
     tensor([6, 3])
     """)
@@ -924,13 +839,8 @@ lcm = define(
     "lcm", kind=NONDIFF,
     doc="""Least common multiple of two whole numbers, elementwise.
 
-    Notes
-    -----
     Never negative, 0 if either is 0; wraps where it does not fit the dtype.  No gradient.
 
-    Examples
-    --------
-    >>> import cgrad as cg
     >>> cg.lcm(cg.tensor([12, -9]), 6)
     tensor([12, 18])
     """)
