@@ -36,7 +36,7 @@ BUILD_DIR = Path("build", "cython-debug" if DEBUG else "cython")
 # flag, which is what lets loops vectorise.  Integer overflow wraps, as in NumPy.
 FLAGS = ["-fno-math-errno", "-fno-trapping-math", "-fno-strict-aliasing", "-fwrapv"]
 # No symbols, no padding between segments, no tables to unwind stacks by (no exception passes through): an eighth of the installed size.
-SLIM = ["-fno-asynchronous-unwind-tables", "-Wl,-s", "-Wl,-z,noseparate-code", "-Wl,-z,norelro"]
+SLIM = ["-fno-asynchronous-unwind-tables", "-Wl,-s", "-Wl,-z,noseparate-code", "-Wl,-z,norelro", "-Wl,-z,common-page-size=64", "-Wl,--build-id=none"]
 # What Cython and CPython call unlikely, errors above all, never is in a loop: compiled for size, and put where it is in nobody's way.
 COLD = ["--param=builtin-expect-probability=100"]
 # In shells each loop is written for the strides that occur; gcc would write another one for a stride of 1 beside it (6 % of the size).
