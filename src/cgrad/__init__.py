@@ -16,6 +16,7 @@ from cgrad.core.tensor import Tensor
 from cgrad.ops import PUBLIC as _operations
 from cgrad.ops import Op
 from cgrad.ops.decorator import op
+from cgrad.ops.define import open_doors as _open_doors
 from cgrad.ops.namespace import NamespaceInfo as __array_namespace_info__
 from cgrad.ops.namespace import can_cast, finfo, iinfo, isdtype, result_type
 
@@ -46,7 +47,9 @@ def __getattr__(name):
     if name in _LAZY:
         return importlib.import_module("cgrad." + name)
     if name in _LAZY_FUNCTIONS:
-        return getattr(importlib.import_module(_LAZY_FUNCTIONS[name]), name)
+        module = importlib.import_module(_LAZY_FUNCTIONS[name])
+        _open_doors(vars(module))
+        return getattr(module, name)
     from cgrad.porting import hint
     raise AttributeError(f"module 'cgrad' has no attribute {name!r}{hint(name)}")
 

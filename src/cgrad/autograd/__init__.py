@@ -13,6 +13,7 @@ from cgrad.autograd.checkpoint import checkpoint, checkpoint_sequential
 from cgrad.autograd.grad import backward, grad
 from cgrad.autograd import methods as _methods  # noqa: F401  hangs backward and register_hook onto Tensor
 from cgrad.autograd.mode import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
+from cgrad.ops.define import open_doors
 from cgrad.ops.function import Function, once_differentiable
 
 if TYPE_CHECKING:
@@ -40,9 +41,14 @@ def __getattr__(name):
     if name not in _LAZY:
         raise AttributeError(f"module 'cgrad.autograd' has no attribute {name!r}")
     from importlib import import_module
-    value = globals()[name] = getattr(import_module("cgrad.autograd." + _LAZY[name]), name)
+    module = import_module("cgrad.autograd." + _LAZY[name])
+    open_doors(vars(module))
+    value = globals()[name] = getattr(module, name)
     return value
 
 
 def __dir__():
     return sorted([*globals(), *_LAZY])
+
+
+open_doors(globals())

@@ -31,7 +31,27 @@ cdef extern from *:
         PyCFunctionObject *compiled = (PyCFunctionObject *)function;     /* tp_call would look for a vectorcall first */
         return ((PyCFunctionWithKeywords)(void (*)(void))compiled->m_ml->ml_meth)(compiled->m_self, args, kwargs);
     }
+    static PyObject *cgrad_make_instance(PyObject *kind, PyObject *const *args, size_t nargsf, PyObject *names) {
+        Py_ssize_t n = PyVectorcall_NARGS(nargsf);
+        PyObject *tuple = PyTuple_New(n), *kwargs = names ? PyDict_New() : NULL, *made = NULL;
+        int failed = tuple == NULL || (names && kwargs == NULL);
+        for (Py_ssize_t k = 0; k < n && !failed; k++)
+            PyTuple_SET_ITEM(tuple, k, Py_NewRef(args[k]));
+        for (Py_ssize_t k = 0; names && k < PyTuple_GET_SIZE(names) && !failed; k++)
+            failed = PyDict_SetItem(kwargs, PyTuple_GET_ITEM(names, k), args[n + k]);
+        if (!failed)
+            made = PyType_Type.tp_call(kind, tuple, kwargs);
+        Py_XDECREF(tuple);
+        Py_XDECREF(kwargs);
+        return made;
+    }
+    static void cgrad_make_instances_by(PyTypeObject *kind, void *entry) {
+        kind->tp_vectorcall = (vectorcallfunc)entry;
+        PyType_Modified(kind);
+    }
     """
+    PyObject* make_instance "cgrad_make_instance" (object kind, PyObject** args, size_t nargsf, PyObject* names) noexcept
+    void make_instances_by "cgrad_make_instances_by" (PyTypeObject* kind, void* entry) noexcept
     void** vector_place "cgrad_vector_place" (PyObject* function) noexcept
     object call_by_tuple "cgrad_call_by_tuple" (object function, object args, object kwargs)
 
@@ -150,6 +170,16 @@ def explain_errors_of(function):
 
 cdef object enter_compiled(object self, PyObject** args, size_t nargsf, PyObject* names):
     return handed_on(compiled_call(<PyObject*>self, args, nargsf, names), self, no_renames, args, nargsf, names)
+
+
+# ---------------------------------------------------------------------- classes
+def explain_errors_of_class(kind):
+    """Let the errors that come from making instances of a class of Python say more, for it is called by way of a slot that no subclass inherits."""
+    make_instances_by(<PyTypeObject*>kind, <void*>enter_class)
+
+
+cdef object enter_class(object self, PyObject** args, size_t nargsf, PyObject* names):
+    return handed_on(make_instance(self, args, nargsf, names), self, no_renames, args, nargsf, names)
 
 
 cdef object enter_with_out(Door door, PyObject** args, size_t nargsf, tuple names):

@@ -15,9 +15,12 @@ from cgrad.data.loader import DataLoader
 from cgrad.data.progress import progress
 from cgrad.data.sampler import BatchSampler, DistributedSampler, RandomSampler, Sampler, SequentialSampler, SubsetRandomSampler, WeightedRandomSampler
 from cgrad.data.worker import WorkerInfo, get_worker_info
+from cgrad.ops.define import open_doors
 
 __all__ = [
     "BatchSampler", "ChainDataset", "ConcatDataset", "DataLoader", "Dataset", "DistributedSampler", "IterableDataset", "RandomSampler", "Sampler",
     "SequentialSampler", "StackDataset", "Subset", "SubsetRandomSampler", "TensorDataset", "WeightedRandomSampler", "WorkerInfo",
     "default_collate", "default_convert", "get_worker_info", "progress", "random_split",
 ]
+
+open_doors(globals())

@@ -96,6 +96,14 @@ class DataLoader(Generic[T]):
                  multiprocessing_context: Any = None, generator: cg.Generator | None = None, *, prefetch_factor: int | None = None,
                  persistent_workers: bool = False, pin_memory_device: str = "", in_order: bool = True,
                  workers: Literal["thread", "process"] | None = None, seed: int | None = None):
+        if not hasattr(dataset, "__getitem__") and not hasattr(dataset, "__iter__"):
+            raise TypeError(f"DataLoader: dataset must have samples, by __getitem__ or __iter__; got {dataset!r:.80}")
+        for name, value, method in (("sampler", sampler, "__iter__"), ("batch_sampler", batch_sampler, "__iter__"), ("collate_fn", collate_fn, "__call__"),
+                                    ("worker_init_fn", worker_init_fn, "__call__")):
+            if value is not None and not hasattr(value, method):
+                raise TypeError(f"DataLoader: {name} must be {'a function' if method == '__call__' else 'iterable'}, got {value!r:.80}")
+        if generator is not None and not isinstance(generator, cg.Generator):
+            raise TypeError(f"DataLoader: generator must be a cgrad.Generator or None, got {type(generator).__name__}")
         if seed is not None and generator is not None:
             raise ValueError("DataLoader: give a seed or a generator, not both")
         if shuffle and sampler is not None:

@@ -14,6 +14,7 @@ from cgrad.files import npz, safetensors
 from cgrad.files.atomic import replacing
 from cgrad.files.elements import NO_PICKLES
 from cgrad.files.structure import pack, unpack
+from cgrad.ops.define import open_doors
 
 __all__ = ["load", "save"]
 
@@ -134,3 +135,6 @@ def _chosen(action: str, path: str | None, format: str | None) -> str:
     if format not in _FORMATS:
         raise ValueError(f"{action}: no format {format!r}; there are .safetensors and .npz (or format='safetensors', format='npz' with any name)")
     return format
+
+
+open_doors(globals())

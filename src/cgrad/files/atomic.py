@@ -14,6 +14,8 @@ def replacing(path: str) -> Iterator[str]:
     """Give the name of a temporary file in the same folder; after the block it takes the place of `path`, after an error it is removed."""
     path = os.path.realpath(path)           # through a link, the file behind it
     folder, name = os.path.split(path)
+    if not os.path.isdir(folder):
+        raise FileNotFoundError(f"save: there is no folder {folder}; make it first, as os.makedirs does")
     temporary = os.path.join(folder, f".{name[:100]}.{secrets.token_hex(4)}.tmp")
     try:
         yield temporary

@@ -57,7 +57,10 @@ class _Ordered(Module):
 
     def extend(self, modules):
         """Add modules at the end; returns self."""
-        for module in list(modules):
+        modules = list(modules)
+        for i, module in enumerate(modules, len(self)):     # all of them before the first is added
+            self._check_child(str(i), module)
+        for module in modules:
             self.append(module)
         return self
 
@@ -68,8 +71,7 @@ class _Ordered(Module):
             raise IndexError(f"{type(self).__name__}.insert: index {index} is out of range for {n} modules")
         modules = list(self._modules.values())
         modules.insert(index, module)
-        if not isinstance(module, Module):
-            raise TypeError(f"{type(self).__name__}.insert: expected a Module, got {type(module).__name__}")
+        self._check_child("0", module)
         self._renumber(modules)
         return self
 
@@ -229,5 +231,7 @@ class ModuleDict(Module):
 
     def update(self, modules):
         """Add modules from a mapping or from pairs."""
-        for key, module in modules.items() if isinstance(modules, (Mapping, ModuleDict)) else modules:
-            self[key] = module
+        modules = list(modules.items() if isinstance(modules, (Mapping, ModuleDict)) else modules)
+        for key, module in modules:
+            self._check_child(key, module)
+        self._modules.update(modules)

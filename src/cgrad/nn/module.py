@@ -61,9 +61,16 @@ class Module:
         raise NotImplementedError(f"{type(self).__name__}: a Module needs a forward method; write def forward(self, ...)")
 
     def __call__(self, *args, **kwargs):
-        if self._hooks:
-            return _hooks.call(self, args, kwargs)
-        return self.forward(*args, **kwargs)
+        try:
+            if self._hooks:
+                return _hooks.call(self, args, kwargs)
+            return self.forward(*args, **kwargs)
+        except Exception as error:
+            from cgrad.core.mistakes import explained_of_layer
+            better = explained_of_layer(self, args, kwargs, error)
+            if better is None:
+                raise
+            raise better.with_traceback(error.__traceback__) from None
 
     # ------------------------------------------------------------------ attributes
     def __getattr__(self, name):
@@ -183,11 +190,14 @@ class Module:
         """Another name of `add_module`."""
         self.add_module(name, module)
 
-    def add_module(self, name, module):
-        """Add a child module (or None); the same as assigning it as an attribute."""
+    def _check_child(self, name, module):
         self._check_name("module", name, "_modules")
         if module is not None and not isinstance(module, Module):
-            raise TypeError(f"add_module: '{name}' must be a Module or None, got {type(module).__name__}")
+            raise TypeError(f"add_module: '{name}' must be a Module or None, got {module!r:.80}")
+
+    def add_module(self, name, module):
+        """Add a child module (or None); the same as assigning it as an attribute."""
+        self._check_child(name, module)
         self._modules[name] = module
 
     # ------------------------------------------------------------------ walking the tree

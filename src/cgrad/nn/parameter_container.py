@@ -120,12 +120,15 @@ class ParameterDict(Module):
         return getattr(self, key)
 
     def __setitem__(self, key, value):
+        self._check_key(key)
+        setattr(self, key, _as_parameter(value))
+        self._keys[key] = None
+
+    def _check_key(self, key):
         if not isinstance(key, str):
             raise TypeError(f"ParameterDict: the keys must be strings, got {type(key).__name__}")
         if key not in self._keys and hasattr(self, key):
             raise KeyError(f"ParameterDict: '{key}' is an attribute of the class; take another key")
-        setattr(self, key, _as_parameter(value))
-        self._keys[key] = None
 
     def __delitem__(self, key):
         del self._keys[key]
@@ -195,7 +198,10 @@ class ParameterDict(Module):
 
     def update(self, parameters):
         """Add values from a mapping or from pairs."""
-        for key, value in parameters.items() if isinstance(parameters, (Mapping, ParameterDict)) else parameters:
+        parameters = list(parameters.items() if isinstance(parameters, (Mapping, ParameterDict)) else parameters)
+        for key, _ in parameters:
+            self._check_key(key)
+        for key, value in parameters:
             self[key] = value
 
     def fromkeys(self, keys, default=None):

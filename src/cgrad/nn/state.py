@@ -121,16 +121,16 @@ def _values(state, slots, problems):
 
 
 def _write(values, slots, assign):
+    if assign:                       # all of them made before the first is assigned, for one may be refused
+        values = {key: value if isinstance(value, Parameter) or not isinstance(old := slots[key][0][slots[key][1]], Parameter)
+                  else Parameter(value, old.requires_grad) for key, value in values.items()}
     with cg.no_grad():
         for key, value in values.items():
             table, name = slots[key]
-            if not assign:
-                table[name].copy_(value.detach())
-            elif isinstance(table[name], Parameter):
-                own = isinstance(value, Parameter)
-                table[name] = value if own else Parameter(value, table[name].requires_grad)
-            else:
+            if assign:
                 table[name] = value
+            else:
+                table[name].copy_(value.detach())
 
 
 def _key_problems(keys, strict):

@@ -10,7 +10,7 @@ import re
 
 from cgrad.core import apply
 from cgrad.core import primitive as core
-from cgrad.core.door import Door
+from cgrad.core.door import Door, explain_errors_of_class
 from cgrad.core.tensor import register_method
 from cgrad.ops import aliases, batching
 from cgrad.ops.op import Op
@@ -151,10 +151,29 @@ def door(function, name=None, module="cgrad", out=True):
 
 
 def open_doors(namespace):
-    """Make the plain functions that a module, given by its ``globals()``, lists in ``__all__`` doors, whose errors say more."""
+    """Let the errors of what a module, given by its ``globals()``, lists in ``__all__`` say more.
+
+    Plain functions become doors, and so do public methods that take arguments; `forward` is called by `Module.__call__`, which does it.
+    """
     for name in namespace["__all__"]:
-        if inspect.isfunction(namespace.get(name)):
-            namespace[name] = door(namespace[name], module=namespace["__name__"], out=False)
+        value = namespace.get(name)
+        if inspect.isfunction(value):
+            namespace[name] = door(value, module=namespace["__name__"], out=False)
+        elif type(value) is type:
+            explain_errors_of_class(value)
+            for base in value.__mro__:
+                if base.__module__.startswith("cgrad.") and base.__flags__ & 512:          # not Tensor, which nobody can change
+                    for key, method in list(vars(base).items()):
+                        if inspect.isfunction(method) and _is_called_with_arguments(key, method):
+                            setattr(base, key, Door(method, {}))
+
+
+def _is_called_with_arguments(name, method):
+    """Whether users call a method, and with arguments; what has no docstring fills in what another method calls."""
+    if name in ("__getitem__", "__setitem__", "__delitem__", "__add__", "__iadd__", "step"):
+        return True
+    takes = method.__code__.co_argcount + method.__code__.co_kwonlyargcount > 1 or method.__code__.co_flags & inspect.CO_VARARGS
+    return takes and name[0] != "_" and name != "forward" and method.__doc__
 
 
 def publish(name, function, method=True):

@@ -14,6 +14,7 @@ True
 """
 from typing import TYPE_CHECKING
 
+from cgrad.ops.define import open_doors
 from cgrad.optim import lr_scheduler
 from cgrad.optim.adagrad import Adadelta, Adagrad, RMSprop, Rprop
 from cgrad.optim.adam import Adam, Adamax, AdamW, NAdam, RAdam
@@ -34,3 +35,5 @@ def __getattr__(name):
         import importlib
         return importlib.import_module("cgrad.optim.swa_utils")
     raise AttributeError(f"module 'cgrad.optim' has no attribute {name!r}")
+
+open_doors(globals())

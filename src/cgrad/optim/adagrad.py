@@ -114,7 +114,7 @@ class Adadelta(FusedOptimizer):
 
     def check_options(self, group: dict[str, Any]) -> None:
         self._not_negative(group, "lr", "eps", "weight_decay")
-        self._require(group, "rho", 0 <= group["rho"] <= 1)
+        self._require(group, "rho", 0 <= group["rho"] <= 1, "in [0, 1]")
 
     def tensors(self, group):
         return {"square_avg": 0.0, "acc_delta": 0.0}
@@ -227,8 +227,9 @@ class Rprop(FusedOptimizer):
 
     def check_options(self, group: dict[str, Any]) -> None:
         self._not_negative(group, "lr")
-        self._require(group, "etas", len(group["etas"]) == 2 and 0 < group["etas"][0] < 1 < group["etas"][1])
-        self._require(group, "step_sizes", len(group["step_sizes"]) == 2 and 0 <= group["step_sizes"][0] <= group["step_sizes"][1])
+        self._require(group, "etas", len(group["etas"]) == 2 and 0 < group["etas"][0] < 1 < group["etas"][1], "one number in (0, 1) and one above 1")
+        sizes = group["step_sizes"]
+        self._require(group, "step_sizes", len(sizes) == 2 and 0 <= sizes[0] <= sizes[1], "two numbers, the smaller first")
 
     def tensors(self, group):
         return {"prev": 0.0, "step_size": float(group["lr"])}

@@ -16,7 +16,7 @@ class _Moments(FusedOptimizer):
 
     def check_options(self, group: dict[str, Any]) -> None:
         self._not_negative(group, "lr", "eps", "weight_decay")
-        self._require(group, "betas", all([0 <= beta < 1 for beta in self._pair(group, "betas")]))
+        self._require(group, "betas", all([0 <= beta < 1 for beta in self._pair(group, "betas")]), "in [0, 1)")
 
     def tensors(self, group):
         return {"exp_avg": 0.0, "exp_avg_sq": 0.0}

@@ -69,8 +69,8 @@ class LBFGS(Optimizer):
 
     def check_options(self, group: dict[str, Any]) -> None:
         self._not_negative(group, "lr")
-        self._require(group, "history_size", group["history_size"] >= 1)
-        self._require(group, "line_search_fn", group["line_search_fn"] in (None, "strong_wolfe"))
+        self._require(group, "history_size", group["history_size"] >= 1, "at least 1")
+        self._require(group, "line_search_fn", group["line_search_fn"] in (None, "strong_wolfe"), "None or 'strong_wolfe'")
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Take up to `max_iter` iterations.

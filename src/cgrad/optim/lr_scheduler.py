@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar, SupportsFloat
 
 from cgrad.core.tensor import Tensor
+from cgrad.ops.define import open_doors
 from cgrad.optim.optimizer import Optimizer
 
 __all__ = ["LRScheduler", "LambdaLR", "MultiplicativeLR", "StepLR", "MultiStepLR", "ConstantLR", "LinearLR", "ExponentialLR", "PolynomialLR",
@@ -50,15 +51,27 @@ class LRScheduler:
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
         self._take(optimizer)
-        for i, group in enumerate(optimizer.param_groups):
-            if last_epoch == -1:
-                group.setdefault("initial_lr", float(group["lr"]))
-            elif "initial_lr" not in group:
-                raise KeyError(f"{type(self).__name__}: to go on from epoch {last_epoch}, parameter group {i} must have 'initial_lr'; "
-                               "load the optimizer's state dict first")
-        self.base_lrs = [float(group["initial_lr"]) for group in optimizer.param_groups]
-        self.last_epoch = last_epoch
-        self._first_step()
+        before, rates = [dict(group) for group in optimizer.param_groups], self._now()
+        try:
+            self._begin(last_epoch == -1)
+            for i, group in enumerate(optimizer.param_groups):
+                if last_epoch == -1:
+                    group.setdefault("initial_lr", float(group["lr"]))
+                elif "initial_lr" not in group:
+                    raise KeyError(f"{type(self).__name__}: to go on from epoch {last_epoch}, parameter group {i} must have 'initial_lr'; "
+                                   "load the optimizer's state dict first")
+            self.base_lrs = [float(group["initial_lr"]) for group in optimizer.param_groups]
+            self.last_epoch = last_epoch
+            self._first_step()
+        except BaseException:
+            for group, old, lr in zip(optimizer.param_groups, before, rates, strict=True):
+                group.clear()
+                group.update(old)
+                _put(group, lr)
+            raise
+
+    def _begin(self, new):
+        """Put what a schedule needs into the parameter groups."""
 
     def _take(self, optimizer):
         if not isinstance(optimizer, Optimizer):
@@ -553,7 +566,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 class _MomentumLR(LRScheduler):
     """What CyclicLR and OneCycleLR share: momentum (or beta1) that goes against the rate."""
 
-    def _begin_momentum(self, wanted, base_momentum, max_momentum, last_epoch):
+    def _set_momentum(self, wanted, base_momentum, max_momentum):
         self.cycle_momentum = wanted
         if not wanted:
             return
@@ -563,7 +576,9 @@ class _MomentumLR(LRScheduler):
         self.use_beta1 = "betas" in options
         self.base_momentums = self._for_groups("base_momentum", base_momentum)
         self.max_momentums = self._for_groups("max_momentum", max_momentum)
-        if last_epoch == -1:
+
+    def _begin(self, new):
+        if new and self.cycle_momentum:
             for group, low, high in zip(self.optimizer.param_groups, self.base_momentums, self.max_momentums, strict=True):
                 group["base_momentum"], group["max_momentum"] = low, high
                 self._put_momentum(group, high)
@@ -633,12 +648,14 @@ class CyclicLR(_MomentumLR):
         self.gamma = gamma
         self.scale_mode = scale_mode if scale_fn is not None else "iterations" if mode == "exp_range" else "cycle"
         self._scale_fn = [scale_fn]
-        self._begin_momentum(cycle_momentum, base_momentum, max_momentum, last_epoch)
-        if last_epoch == -1:
-            for group, lr in zip(optimizer.param_groups, self._bottom, strict=True):
-                _put(group, lr)
+        self._set_momentum(cycle_momentum, base_momentum, max_momentum)
         super().__init__(optimizer, last_epoch)
         self.base_lrs = self._bottom
+
+    def _begin(self, new):
+        super()._begin(new)
+        for group, lr in zip(self.optimizer.param_groups, self._bottom if new else (), strict=new):
+            _put(group, lr)
 
     def scale_fn(self, x: float) -> float:
         """Height of a cycle."""
@@ -728,13 +745,14 @@ class OneCycleLR(_MomentumLR):
                                       (total_steps - 1, "initial_lr", "min_lr", "max_momentum", "max_momentum")]
         else:
             self._schedule_phases += [(total_steps - 1, "max_lr", "min_lr", "base_momentum", "max_momentum")]
-        if last_epoch == -1:
-            for group, high in zip(optimizer.param_groups, self._for_groups("max_lr", max_lr), strict=True):
-                group["max_lr"] = high
-                group["initial_lr"] = high / div_factor
-                group["min_lr"] = group["initial_lr"] / final_div_factor
-        self._begin_momentum(cycle_momentum, base_momentum, max_momentum, last_epoch)
+        self._peaks = [(high, high / div_factor, high / div_factor / final_div_factor) for high in self._for_groups("max_lr", max_lr)]
+        self._set_momentum(cycle_momentum, base_momentum, max_momentum)
         super().__init__(optimizer, last_epoch)
+
+    def _begin(self, new):
+        super()._begin(new)
+        for group, rates in zip(self.optimizer.param_groups, self._peaks if new else (), strict=new):
+            group["max_lr"], group["initial_lr"], group["min_lr"] = rates
 
     def get_lr(self) -> list[float]:
         step, start = self.last_epoch, 0.0
@@ -897,10 +915,11 @@ class SequentialLR(_Several):
             raise ValueError(f"SequentialLR: {len(schedulers)} schedules need {len(schedulers) - 1} milestones, got {len(milestones)}")
         self._milestones = list(milestones)
         self.last_epoch = last_epoch + 1
+        first = self._schedulers[bisect_right(self._milestones, 0)]
         for group in optimizer.param_groups:             # undo what making the schedules did
             _put(group, group["initial_lr"])
         _undo(self._schedulers)
-        self._schedulers[bisect_right(self._milestones, 0)]._first_step()
+        first._first_step()
         self._last_lr = self._now()
 
     def step(self) -> None:
@@ -952,3 +971,6 @@ class ChainedScheduler(_Several):
         for scheduler in self._schedulers:
             scheduler.step()
         self._last_lr = self._now()
+
+
+open_doors(globals())

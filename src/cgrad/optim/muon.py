@@ -65,9 +65,9 @@ class Muon(Optimizer):
 
     def check_options(self, group: dict[str, Any]) -> None:
         self._not_negative(group, "lr", "weight_decay", "momentum")
-        self._require(group, "ns_coefficients", len(group["ns_coefficients"]) == 3)
-        self._require(group, "ns_steps", 0 <= group["ns_steps"] < 100)
-        self._require(group, "adjust_lr_fn", group["adjust_lr_fn"] in (None, "original", "match_rms_adamw"))
+        self._require(group, "ns_coefficients", len(group["ns_coefficients"]) == 3, "3 numbers")
+        self._require(group, "ns_steps", 0 <= group["ns_steps"] < 100, "from 0 to 99")
+        self._require(group, "adjust_lr_fn", group["adjust_lr_fn"] in (None, "original", "match_rms_adamw"), "None, 'original' or 'match_rms_adamw'")
         for p in group["params"]:
             if p.ndim != 2:
                 raise ValueError(f"Muon: parameters must be matrices, got one of shape {tuple(p.shape)}; give others to AdamW, say")

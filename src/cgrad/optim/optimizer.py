@@ -157,7 +157,7 @@ class Optimizer:
                 fits = group[option] >= 0
             except TypeError:
                 raise TypeError(f"{type(self).__name__}: {option} must be a number, got {group[option]!r}") from None
-            self._require(group, option, fits)
+            self._require(group, option, fits, "at least 0")
 
     def _pair(self, group, option):
         """Helper of `check_options`: an option of two numbers."""
@@ -167,10 +167,10 @@ class Optimizer:
             raise TypeError(f"{type(self).__name__}: {option} must be 2 numbers, got {group[option]!r}") from None
         return first, second
 
-    def _require(self, group, option, condition):
+    def _require(self, group, option, condition, rule):
         """Helper of `check_options`."""
         if not condition:
-            raise ValueError(f"{type(self).__name__}: invalid {option}: {group[option]!r}")
+            raise ValueError(f"{type(self).__name__}: {option} must be {rule}, got {group[option]!r}")
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget all gradients, or with ``set_to_none=False`` fill them with zeros."""
@@ -209,7 +209,12 @@ class Optimizer:
                 self._warned = True
                 warnings.warn(f"{type(self).__name__}.step: these gradients still hold those of an earlier step, for backward() adds to .grad; "
                               "call zero_grad() after each step (this is said once)", stacklevel=2)
-        self._update()
+        try:
+            self._update()
+        except (TypeError, ValueError, KeyError):
+            for group in self.param_groups:         # options may have been changed since they were checked
+                self.check_options(group)
+            raise
         self._stepped = True
         if self._post_hooks:
             for hook in [*self._post_hooks.values()]:
@@ -236,6 +241,8 @@ class Optimizer:
 
     @staticmethod
     def _register(table, hook):
+        if not callable(hook):
+            raise TypeError(f"register_step_hook: a hook must be callable, got {type(hook).__name__}")
         handle = RemovableHandle(table)
         table[handle.id] = hook
         return handle

@@ -9,6 +9,7 @@ from typing import Any
 import cgrad as cg
 from cgrad.nn.batch_norm import _BatchNorm
 from cgrad.nn.module import Module
+from cgrad.ops.define import open_doors
 from cgrad.optim.lr_scheduler import LRScheduler
 from cgrad.optim.optimizer import Optimizer
 
@@ -213,11 +214,14 @@ class SWALR(LRScheduler):
             raise ValueError(f"SWALR: anneal_strategy must be 'cos' or 'linear', got {anneal_strategy!r}")
         if not isinstance(anneal_epochs, int) or anneal_epochs < 0:
             raise ValueError(f"SWALR: anneal_epochs must be an integer that is not negative, got {anneal_epochs}")
-        for group, lr in zip(optimizer.param_groups, self._for_groups("swa_lr", swa_lr), strict=True):
-            group["swa_lr"] = lr
+        self._swa_lrs = self._for_groups("swa_lr", swa_lr)
         self.anneal_epochs = anneal_epochs
         self._anneal_strategy = anneal_strategy
         super().__init__(optimizer, last_epoch)
+
+    def _begin(self, new):
+        for group, lr in zip(self.optimizer.param_groups, self._swa_lrs, strict=True):
+            group["swa_lr"] = lr
 
     def _part(self, step):
         """How much of the final rate there is after a step."""
@@ -236,3 +240,6 @@ class SWALR(LRScheduler):
             start = end if before == 1 else (lr - before * end) / (1 - before)
             rates.append(end * now + start * (1 - now))
         return rates
+
+
+open_doors(globals())

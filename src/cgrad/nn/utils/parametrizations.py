@@ -68,7 +68,7 @@ class _WeightNorm(Module):
     def norm(self, v):
         if self.dim is None or self.dim == -1:           # -1 is PyTorch's other word for None
             return cg.vector_norm(v)
-        axes = tuple(axis for axis in range(v.ndim) if axis != self.dim % v.ndim)
+        axes = tuple(axis for axis in range(v.ndim) if axis != _axis("weight_norm", self.dim, v))
         return cg.vector_norm(v, axis=axes, keepdims=True) if axes else abs(v)
 
     def forward(self, weight_g, weight_v):
@@ -82,6 +82,12 @@ class _WeightNorm(Module):
 
 
 # ------------------------------------------------------------------ spectral norm
+def _axis(name, dim, weight):
+    if not -weight.ndim <= dim < weight.ndim:
+        raise IndexError(f"{name}: there is no axis {dim} in a weight of shape {tuple(weight.shape)}")
+    return dim % weight.ndim
+
+
 def spectral_norm(module, name="weight", n_power_iterations=1, eps=1e-12, dim=None):
     """Divide a weight by its largest singular value, so that the layer is 1-Lipschitz.
 
@@ -124,11 +130,9 @@ def spectral_norm(module, name="weight", n_power_iterations=1, eps=1e-12, dim=No
 class _SpectralNorm(Module):
     def __init__(self, weight, n_power_iterations, dim, eps):
         super().__init__()
-        if not -weight.ndim <= dim < weight.ndim:
-            raise IndexError(f"spectral_norm: there is no axis {dim} in a weight of shape {tuple(weight.shape)}")
         if n_power_iterations < 1:
             raise ValueError(f"spectral_norm: n_power_iterations must be at least 1, got {n_power_iterations}")
-        self.dim = dim % weight.ndim
+        self.dim = _axis("spectral_norm", dim, weight)
         self.eps = eps
         self.n_power_iterations = n_power_iterations
         if weight.ndim > 1:

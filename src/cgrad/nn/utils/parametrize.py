@@ -12,6 +12,7 @@ import cgrad as cg
 from cgrad.core.tensor import Tensor
 from cgrad.nn.container import ModuleDict, ModuleList
 from cgrad.nn.parameter import Parameter
+from cgrad.ops.define import open_doors
 
 __all__ = [
     "ParametrizationList", "cached", "is_parametrized", "register_parametrization", "remove_parametrizations",
@@ -333,3 +334,6 @@ def _add_property(cls, name):
         self.parametrizations[name].right_inverse(value)
 
     setattr(cls, name, property(read, write))
+
+
+open_doors(globals())
