@@ -329,9 +329,9 @@ def test_errors_of_the_users_own_classes_stay_as_they_are():
         (lambda: Mine(), TypeError, r"^Mine.__init__\(\) missing 1 required positional argument: 'size'$"),
         (lambda: Mine(2, 3), TypeError, r"^Mine.__init__\(\) takes 2 positional arguments but 3 were given$"),
         (lambda: Mine(2)(x), TypeError, r"^Mine.forward\(\) missing 1 required positional argument: 'scale'$"),
-        (lambda: nn.Sequential(Mine(2))(x), TypeError, "Mine.forward\\(\\) missing 1 required positional argument: 'scale'$"),
+        (lambda: nn.Sequential(Mine(2))(x), TypeError, r"^Mine.forward\(\) missing 1 required positional argument: 'scale'"),
         (lambda: Mine(2, wrong="odd")(x, 1), KeyError, "^'odd'$"),
-        (lambda: nn.Sequential(Mine(2, wrong="odd"))(x), TypeError, "missing 1 required positional argument: 'scale'$"),
+        (lambda: nn.Sequential(nn.Identity(), Mine(2, wrong="odd"))(x), TypeError, r"^Mine.forward\(\) missing 1 required positional argument: 'scale'"),
         (lambda: Schedule(sgd()), KeyError, "^'mine'$"),
         (lambda: sgd().step(closure), KeyError, "^'mine'$"),
         (lambda: Samples()[3], IndexError, "^list index out of range$"),
@@ -349,6 +349,14 @@ def test_the_traceback_leads_to_where_it_happened():
         with pytest.raises((TypeError, ValueError, KeyError)) as caught:
             call()
         assert place in [entry.name for entry in traceback.extract_tb(caught.value.__traceback__)]
+
+
+def test_a_chain_tells_in_which_layer_it_was():
+    net = nn.Sequential(nn.Linear(2, 3), nn.Sequential(nn.ReLU(), nn.Linear(2, 3)))
+    with pytest.raises(ValueError, match="^linear: ") as caught:
+        net(cg.ones(1, 2))
+    assert caught.value.__notes__ == ["Sequential: this happened in layer '1', Linear(in_features=2, out_features=3, bias=True)",
+                                      "Sequential: this happened in layer '1', Sequential("]
 
 
 def test_classes_and_methods_look_as_before():
@@ -393,6 +401,23 @@ def test_a_failure_changes_no_container_and_no_parameter():
         with pytest.raises((TypeError, RuntimeError)):
             call()
     assert len(layers) == 1 and list(named) == ["relu"] and list(weights) == ["w"] and layer.weight.tolist() == before
+
+
+def test_a_group_that_is_refused_is_not_added():
+    optimizer = sgd()
+    before = state_of(optimizer)
+    for group in ({"params": [w(), 3]}, {"params": w(), "lr": -1}, {"params": w(), "lr": "fast"}, [w()], {"param": w()}, {"params": optimizer.param_groups[0]["params"]}, {"params": 3}):
+        with pytest.raises((TypeError, ValueError), match="^SGD"):
+            optimizer.add_param_group(group)
+        assert state_of(optimizer) == before
+
+
+def test_an_average_takes_all_of_a_model_or_nothing():
+    average = swa_utils.AveragedModel(nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2)))
+    before = str(average.state_dict())
+    with pytest.raises(ValueError, match=r"^AveragedModel: the model has a tensor of shape \(3, 3\) where the average has \(2, 2\)$"):
+        average.update_parameters(nn.Sequential(nn.Linear(2, 2), nn.Linear(3, 3)))
+    assert str(average.state_dict()) == before
 
 
 @pytest.mark.parametrize("name", [name for name, kind in CLASSES.items() if issubclass(kind, optim.Optimizer) and kind is not optim.LBFGS])

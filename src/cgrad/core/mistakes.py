@@ -22,6 +22,7 @@ _LIBRARY = os.path.dirname(inspect.__file__)
 _EXPLAINED = {AttributeError: TypeError, KeyError: TypeError, ZeroDivisionError: ValueError, AssertionError: ValueError, TypeError: TypeError,
               ValueError: ValueError, IndexError: IndexError, OverflowError: OverflowError, AxisError: AxisError, LinAlgError: LinAlgError}
 _OF_OPERATION = re.compile(r"[A-Za-z_][\w.]*: ")
+_MISSED = re.compile(r"([\w.<>]+)\(\) ")
 _PYTHONS_OWN = re.compile(r"' object |operand|unpack|not supported between|out of range|out of bounds|too large to convert|Argument '|argument must be|"
                           r"must be real number|must be integers|Cannot convert|an integer is required|cannot be interpreted|can only concatenate|"
                           r"math domain|'\w+'$|no len|is not iterable|division by zero|unhashable|invalid literal|not convert|ufunc '|formatting|zip\(|"
@@ -46,10 +47,12 @@ def explained(name, function, renames, args, named, error):
 
 def explained_of_layer(layer, args, named, error):
     """The same for ``layer(*args, **named)``; what a `forward` of the user's or an operation has said stays."""
-    if not getattr(layer.forward, "__module__", "").startswith("cgrad.") or _OF_OPERATION.match(str(error)):
+    text, forward = str(error), layer.forward
+    missed = _MISSED.match(text)                                    # Python's words for a call that does not fit a function
+    if not getattr(forward, "__module__", "").startswith("cgrad.") or _OF_OPERATION.match(text) or missed and missed[1] != forward.__qualname__:
         return None
     name = type(layer).__name__
-    return _explained(name, name, layer.forward, {}, args, named, error, "call the layer with ", None)
+    return _explained(name, name, forward, {}, args, named, error, "call the layer with ", None)
 
 
 def _explained(name, names, function, renames, args, named, error, call, owner=NotImplemented):

@@ -4,7 +4,7 @@ from __future__ import annotations
 import cgrad as cg
 from cgrad.core.device import check_device
 from cgrad.nn import functional as F
-from cgrad.nn.module import Module
+from cgrad.nn.module import Module, check_sizes
 from cgrad.nn.parameter import Parameter
 
 __all__ = [
@@ -540,6 +540,7 @@ class PReLU(Module):
     def __init__(self, num_parameters=1, init=0.25, device=None, dtype=None):
         check_device(type(self).__name__, device)
         super().__init__()
+        check_sizes(self, num_parameters=num_parameters)
         self.num_parameters = num_parameters
         self.init = init
         self.weight = Parameter(cg.empty((num_parameters,), dtype=dtype))

@@ -6,7 +6,7 @@ from cgrad.core.device import check_device
 from cgrad.nn import init
 from cgrad.nn.functional.multihead import attend, as_given, is_single, projected
 from cgrad.nn.linear import Linear
-from cgrad.nn.module import Module
+from cgrad.nn.module import Module, check_sizes
 from cgrad.nn.parameter import Parameter
 
 __all__ = ["MultiheadAttention"]
@@ -67,11 +67,12 @@ class MultiheadAttention(Module):
                  batch_first=False, device=None, dtype=None):
         check_device(type(self).__name__, device)
         super().__init__()
-        if embed_dim <= 0 or num_heads <= 0 or embed_dim % num_heads:
-            raise ValueError(f"MultiheadAttention: embed_dim={embed_dim} must be a multiple of num_heads={num_heads}, both at least 1")
         self.embed_dim = embed_dim
         self.kdim = embed_dim if kdim is None else kdim
         self.vdim = embed_dim if vdim is None else vdim
+        check_sizes(self, embed_dim=embed_dim, num_heads=num_heads, kdim=self.kdim, vdim=self.vdim)
+        if embed_dim % num_heads:
+            raise ValueError(f"MultiheadAttention: embed_dim={embed_dim} must be a multiple of num_heads={num_heads}")
         self.num_heads = num_heads
         self.head_dim = embed_dim // num_heads
         self.dropout = dropout

@@ -5,7 +5,7 @@ import cgrad as cg
 from cgrad.core.device import check_device
 from cgrad.nn import functional as F
 from cgrad.nn import init
-from cgrad.nn.module import Module
+from cgrad.nn.module import Module, check_sizes
 from cgrad.nn.parameter import Parameter
 
 __all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d"]
@@ -19,8 +19,7 @@ class _ChannelNorm(Module):
     def __init__(self, num_features, eps, momentum, affine, track_running_stats, device, dtype, bias):
         check_device(type(self).__name__, device)
         super().__init__()
-        if not isinstance(num_features, int) or num_features < 0:
-            raise ValueError(f"{type(self).__name__}: num_features must be an int of at least 0, got {num_features!r}")
+        check_sizes(self, 0, num_features=num_features)
         self.num_features = num_features
         self.eps = eps
         self.momentum = momentum

@@ -123,8 +123,12 @@ class Sequential(_Ordered):
         return Sequential(*self, *other)
 
     def forward(self, input):
-        for module in self._modules.values():
-            input = module(input)
+        for name, module in self._modules.items():
+            try:
+                input = module(input)
+            except Exception as error:
+                error.add_note(f"{type(self).__name__}: this happened in layer {name!r}, {repr(module).partition(chr(10))[0]}")
+                raise
         return input
 
     forward.is_chain = True          # for checkpoints of its members; a subclass with another forward is no chain

@@ -10,7 +10,7 @@ from cgrad.core.device import check_device
 from cgrad.core.forward.conv import numbers
 from cgrad.nn import functional as F
 from cgrad.nn import init
-from cgrad.nn.module import Module
+from cgrad.nn.module import Module, check_sizes
 from cgrad.nn.parameter import Parameter
 
 __all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"]
@@ -62,13 +62,11 @@ class _ConvNd(Module):
         return ", ".join(parts)
 
 
-def _channels(name, in_channels, out_channels, groups):
-    for what, n in (("in_channels", in_channels), ("out_channels", out_channels), ("groups", groups)):
-        if not isinstance(n, int) or n < 1:
-            raise ValueError(f"{name}: {what} must be an int of at least 1, got {n!r}")
+def _channels(layer, in_channels, out_channels, groups):
+    check_sizes(layer, in_channels=in_channels, out_channels=out_channels, groups=groups)
     for what, n in (("in_channels", in_channels), ("out_channels", out_channels)):
         if n % groups:
-            raise ValueError(f"{name}: {what}={n} cannot be divided into {groups} groups")
+            raise ValueError(f"{type(layer).__name__}: {what}={n} cannot be divided into {groups} groups")
 
 
 class _Conv(_ConvNd):
@@ -79,7 +77,7 @@ class _Conv(_ConvNd):
                  device=None, dtype=None):
         check_device(type(self).__name__, device)
         super().__init__()
-        _channels(type(self).__name__, in_channels, out_channels, groups)
+        _channels(self, in_channels, out_channels, groups)
         self._set((out_channels, in_channels // groups), in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias,
                   padding_mode, ("zeros", "reflect", "replicate", "circular"), dtype)
         if isinstance(padding, str) and padding not in ("same", "valid"):
@@ -112,7 +110,7 @@ class _ConvTranspose(_ConvNd):
         check_device(type(self).__name__, device)
         super().__init__()
         name = type(self).__name__
-        _channels(name, in_channels, out_channels, groups)
+        _channels(self, in_channels, out_channels, groups)
         self.output_padding = numbers(name, "output_padding", output_padding, self.ndim, 0)
         self._set((in_channels, out_channels // groups), in_channels, out_channels, kernel_size, stride,
                   numbers(name, "padding", padding, self.ndim, 0), dilation, groups, bias, padding_mode, ("zeros",), dtype)

@@ -6,7 +6,7 @@ from cgrad.core.device import check_device
 from cgrad.nn import functional as F
 from cgrad.nn import init
 from cgrad.nn.functional.embedding import row_number
-from cgrad.nn.module import Module
+from cgrad.nn.module import Module, check_sizes
 from cgrad.nn.parameter import Parameter
 
 __all__ = ["Embedding", "EmbeddingBag"]
@@ -55,6 +55,7 @@ class Embedding(Module):
                  sparse=False, _weight=None, _freeze=False, device=None, dtype=None):
         check_device(type(self).__name__, device)
         super().__init__()
+        check_sizes(self, 0, num_embeddings=num_embeddings, embedding_dim=embedding_dim)
         self.num_embeddings = num_embeddings
         self.embedding_dim = embedding_dim
         self.padding_idx = None if padding_idx is None else row_number("Embedding", padding_idx, num_embeddings)
@@ -63,9 +64,6 @@ class Embedding(Module):
         self.scale_grad_by_freq = scale_grad_by_freq
         self.sparse = sparse
         if _weight is None:
-            for what, n in (("num_embeddings", num_embeddings), ("embedding_dim", embedding_dim)):
-                if not isinstance(n, int) or n < 0:
-                    raise ValueError(f"Embedding: {what} must be an int of at least 0, got {n!r}")
             self.weight = Parameter(cg.empty((num_embeddings, embedding_dim), dtype=dtype), not _freeze)
             self.reset_parameters()
         else:
@@ -150,6 +148,7 @@ class EmbeddingBag(Module):
                  _weight=None, include_last_offset=False, padding_idx=None, device=None, dtype=None):
         check_device(type(self).__name__, device)
         super().__init__()
+        check_sizes(self, 0, num_embeddings=num_embeddings, embedding_dim=embedding_dim)
         self.num_embeddings = num_embeddings
         self.embedding_dim = embedding_dim
         self.max_norm = max_norm

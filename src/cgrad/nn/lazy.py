@@ -130,7 +130,7 @@ class _LazyConvTranspose(_Lazy):
 
 class _LazyNorm(_Lazy):
     def _norm(self, eps, momentum, affine, track_running_stats, dtype, bias):
-        self._wait(["weight", "bias"][:affine + (affine and bias)], eps=eps, momentum=momentum, affine=affine,
+        self._wait(["weight", "bias"][:bool(affine) + bool(affine and bias)], eps=eps, momentum=momentum, affine=affine,
                    track_running_stats=track_running_stats, dtype=dtype, bias=bias)
 
     def _n_features(self, shape):

@@ -7,7 +7,7 @@ import cgrad as cg
 from cgrad.core.device import check_device
 from cgrad.nn import functional as F
 from cgrad.nn import init
-from cgrad.nn.module import Module
+from cgrad.nn.module import Module, check_sizes
 from cgrad.nn.parameter import Parameter
 
 __all__ = ["Linear", "Bilinear", "Flatten", "Unflatten", "Identity"]
@@ -42,9 +42,7 @@ class Linear(Module):
     def __init__(self, in_features, out_features, bias=True, device=None, dtype=None):
         check_device(type(self).__name__, device)
         super().__init__()
-        for what, n in (("in_features", in_features), ("out_features", out_features)):
-            if not isinstance(n, int) or n < 0:
-                raise ValueError(f"Linear: {what} must be an int of at least 0, got {n!r}")
+        check_sizes(self, 0, in_features=in_features, out_features=out_features)
         self.in_features = in_features
         self.out_features = out_features
         self.weight = Parameter(cg.empty((out_features, in_features), dtype=dtype))
@@ -102,8 +100,8 @@ class Bilinear(Module):
     def __init__(self, in1_features, in2_features, out_features, bias=True, device=None, dtype=None):
         check_device(type(self).__name__, device)
         super().__init__()
-        if not isinstance(in1_features, int) or in1_features <= 0:
-            raise ValueError(f"Bilinear: in1_features must be an int of at least 1, got {in1_features!r}")
+        check_sizes(self, in1_features=in1_features)
+        check_sizes(self, 0, in2_features=in2_features, out_features=out_features)
         self.in1_features = in1_features
         self.in2_features = in2_features
         self.out_features = out_features

@@ -552,6 +552,13 @@ class Module:
         return "\n  ".join([f"{self._get_name()}(", *extra_lines, *children]) + "\n)"
 
 
+def check_sizes(layer, least=1, **sizes):
+    """Raise ValueError unless the sizes that a layer is made with are ints of at least `least`."""
+    for what, n in sizes.items():
+        if not isinstance(n, int) or n < least:
+            raise ValueError(f"{type(layer).__name__}: {what} must be an int of at least {least}, got {n!r}")
+
+
 def _tree(module):
     """A module and all below it as a list, parents first, each once; the names that `named_modules` makes take longer than the walk."""
     out = []

@@ -5,7 +5,7 @@ import cgrad as cg
 from cgrad.core.device import check_device
 from cgrad.nn import functional as F
 from cgrad.nn import init
-from cgrad.nn.module import Module
+from cgrad.nn.module import Module, check_sizes
 from cgrad.nn.parameter import Parameter
 
 __all__ = ["GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"]
@@ -160,7 +160,9 @@ class GroupNorm(Module):
     def __init__(self, num_groups, num_channels, eps=1e-5, affine=True, device=None, dtype=None, *, bias=True):
         check_device(type(self).__name__, device)
         super().__init__()
-        if num_groups <= 0 or num_channels % num_groups:
+        check_sizes(self, num_groups=num_groups)
+        check_sizes(self, 0, num_channels=num_channels)
+        if num_channels % num_groups:
             raise ValueError(f"GroupNorm: num_channels={num_channels} must be a multiple of num_groups={num_groups}")
         self.num_groups = num_groups
         self.num_channels = num_channels

@@ -9,19 +9,13 @@ from cgrad.core.device import check_device
 from cgrad.nn import functional as F
 from cgrad.nn import init
 from cgrad.nn.functional.recurrent import run_layer
-from cgrad.nn.module import Module
+from cgrad.nn.module import Module, check_sizes
 from cgrad.nn.parameter import Parameter
 from cgrad.nn.utils.rnn import PackedSequence
 
 __all__ = ["GRU", "GRUCell", "LSTM", "LSTMCell", "RNN", "RNNBase", "RNNCell", "RNNCellBase"]
 
 _GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
-
-
-def _check_sizes(name, **sizes):
-    for what, n in sizes.items():
-        if not isinstance(n, int) or n < 1:
-            raise ValueError(f"{name}: {what} must be an int of at least 1, got {n!r}")
 
 
 def _nonlinear_mode(name, nonlinearity):
@@ -59,7 +53,7 @@ class RNNBase(Module):
         name = self._get_name()
         if mode not in _GATES:
             raise ValueError(f"{name}: mode must be one of {', '.join(_GATES)}, got {mode!r}")
-        _check_sizes(name, input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
+        check_sizes(self, input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
         if isinstance(dropout, bool) or not 0 <= dropout <= 1:
             raise ValueError(f"{name}: dropout must be a probability, got {dropout!r}")
         if not 0 <= proj_size < hidden_size or proj_size and mode != "LSTM":
@@ -345,7 +339,7 @@ class RNNCellBase(Module):
     def __init__(self, input_size, hidden_size, bias, num_chunks, device=None, dtype=None):
         check_device(type(self).__name__, device)
         super().__init__()
-        _check_sizes(self._get_name(), input_size=input_size, hidden_size=hidden_size)
+        check_sizes(self, input_size=input_size, hidden_size=hidden_size)
         self.input_size = input_size
         self.hidden_size = hidden_size
         self.bias = bias

@@ -878,7 +878,10 @@ class _Several(LRScheduler):
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take over what `state_dict` gave."""
-        for scheduler, state in zip(self._schedulers, state_dict["_schedulers"], strict=True):
+        states = state_dict["_schedulers"]
+        if len(states) != len(self._schedulers):
+            raise ValueError(f"{type(self).__name__}.load_state_dict: there are {len(self._schedulers)} schedules, the state dict has {len(states)}")
+        for scheduler, state in zip(self._schedulers, states, strict=True):
             scheduler.load_state_dict(state)
         super().load_state_dict({key: value for key, value in state_dict.items() if key != "_schedulers"})
 

@@ -134,6 +134,9 @@ class AveragedModel(Module):
         """Take the model's present parameters into the average."""
         parts = [(own.detach(), new.detach()) for own, new in zip(self.module.parameters(), model.parameters(), strict=True)]
         buffers = [(own.detach(), new.detach()) for own, new in zip(self.module.buffers(), model.buffers(), strict=True)]
+        for own, new in (*parts, *buffers):
+            if own.shape != new.shape:
+                raise ValueError(f"AveragedModel: the model has a tensor of shape {tuple(new.shape)} where the average has {tuple(own.shape)}")
         copied = [pair for pair in buffers if not (self.use_buffers and pair[0].dtype.is_floating_point)]
         if self.use_buffers:
             parts += [pair for pair in buffers if pair[0].dtype.is_floating_point]
