@@ -1,15 +1,14 @@
 """Special functions under the names of PyTorch's and SciPy's modules of this name.
 
-The functions themselves, with their formulas and gradients, are in ``ops/special.py`` and ``ops/elementwise.py``.
+The functions themselves, with their formulas and gradients, are in ``ops/special.py``, ``ops/gamma.py`` and ``ops/elementwise.py``.
 """
 from cgrad.ops.arithmetic import logaddexp
 from cgrad.ops.elementwise import erf, erfc, exp2, expm1, log1p, round
 from cgrad.ops.elementwise import logsigmoid as log_expit
 from cgrad.ops.elementwise import sigmoid as expit
+from cgrad.ops.gamma import digamma, igamma, igammac, lgamma, mvlgamma, polygamma, zeta
 from cgrad.ops.softmax import log_softmax, logsumexp, softmax
-from cgrad.ops.special import (
-    digamma, entr, erfcx, erfinv, i0, i0e, i1, i1e, igamma, igammac, lgamma, log_ndtr, logit, mvlgamma, ndtr, ndtri, polygamma, sinc, xlog1py, xlogy, zeta,
-)
+from cgrad.ops.special import entr, erfcx, erfinv, i0, i0e, i1, i1e, log_ndtr, logit, ndtr, ndtri, sinc, xlog1py, xlogy
 
 gammainc = igamma
 gammaincc = igammac

@@ -11,6 +11,7 @@ import re
 from cgrad.core import apply
 from cgrad.core import primitive as core
 from cgrad.core.door import Door, explain_errors_of_class
+from cgrad.core.inplace import inplace_method
 from cgrad.core.tensor import register_method
 from cgrad.ops import aliases, batching
 from cgrad.ops.op import Op
@@ -191,6 +192,16 @@ def as_method(function, name=None):
     register_method(name or function.__name__, door(function, name, out=False))
 
 
+def in_place(function, name=None):
+    """Make a public function a method of Tensor that writes its result into the tensor, and so takes no ``out=``."""
+    method = inplace_method(function, (name or function.__name__) + "_")
+    method.__wrapped__ = getattr(function, "__wrapped__", function)
+    if hasattr(function, "primitive"):
+        method.__signature__ = _signature(function.primitive.input_names, False)
+    method.__doc__ = f"`{function.__name__}` written into the tensor itself, which is returned.  Gradient: that of `{function.__name__}`."
+    register_method(method.__name__, method)
+
+
 def _rules(entry, vjp, fused):
     count = max(entry.n_inputs, 1)
     functions = vjp if isinstance(vjp, tuple) else (vjp,) + (None,) * (count - 1)
@@ -261,13 +272,6 @@ def _signature(names, out=True):
         parameters += [inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None)] * out
         _signatures[names, out] = inspect.Signature(parameters)
     return _signatures[names, out]
-
-
-def without_out(method, function):
-    """Let `method`, which writes in place, show the signature of a public function without ``out=``."""
-    method.__wrapped__ = getattr(function, "__wrapped__", function)
-    if hasattr(function, "primitive"):
-        method.__signature__ = _signature(function.primitive.input_names, False)
 
 
 def _document(entry, doc, result):

@@ -7,8 +7,8 @@ from cgrad.core.arguments import as_tensor, one_axis
 from cgrad.core.forward import gather as along
 from cgrad.core.forward import index as forward
 from cgrad.ops.creation import zeros
-from cgrad.ops.define import define, public
-from cgrad.ops.indexing import _index_scatter, _kept, _key, getitem, in_place
+from cgrad.ops.define import define, in_place, public
+from cgrad.ops.indexing import _index_scatter, _kept, _key, getitem
 
 
 # ------------------------------------------------------------------------------------------------------------------ gather, scatter

@@ -7,10 +7,10 @@ from cgrad.core import batching, forward_mode
 from cgrad.core import inplace as core
 from cgrad.core.arguments import as_tensor
 from cgrad.core.forward import index as forward
-from cgrad.core.tensor import Tensor, register_method
+from cgrad.core.tensor import Tensor
 from cgrad.ops.batching import with_ndim
 from cgrad.ops.creation import zeros_like
-from cgrad.ops.define import LINEAR, define, public, without_out
+from cgrad.ops.define import LINEAR, define, in_place, public
 from cgrad.ops.ranges import arange
 
 
@@ -199,16 +199,6 @@ def index_put(x, key, value, accumulate=False):
     if batching.any_batched(key):
         return _index_put_batched(x, key if isinstance(key, tuple) else (key,), forward.value_for(x, value, "index_put"), accumulate)
     return (_index_add if accumulate else _index_put)(x, forward.value_for(x, value, "index_put"), forward.frozen(key, x, "index_put"))
-
-
-# ------------------------------------------------------------------------------------------------------------------ in place
-def in_place(function):
-    """Make a function a method that writes its result into the tensor."""
-    method = core.inplace_method(function, function.__name__ + "_")
-    without_out(method, function)
-    first = function.__doc__.strip().splitlines()[0]
-    method.__doc__ = f"`{function.__name__}` written into the tensor itself; returns it.\n\n{first}"
-    register_method(method.__name__, method)
 
 
 in_place(index_put)

@@ -9,12 +9,12 @@ from cgrad.core import record
 from cgrad.core.forward import copy as forward
 from cgrad.core.forward_mode import highest_level
 from cgrad.core.tape import is_grad_enabled
-from cgrad.core.tensor import Tensor, register_method
-from cgrad.ops import activation, arithmetic, compare, elementwise, matmul, scan, special, triangles
+from cgrad.core.tensor import Tensor
+from cgrad.ops import activation, aliases, arithmetic, compare, elementwise, gamma, matmul, scan, special, triangles
 from cgrad.core.arguments import as_tensor
 from cgrad.ops.batching import with_ndim
 from cgrad.ops.creation import zeros_like
-from cgrad.ops.define import LINEAR, as_method, define, without_out
+from cgrad.ops.define import LINEAR, as_method, define, in_place
 from cgrad.ops.linalg import products
 
 _replace = define("copy", forward=lambda x, y: forward.copy(forward.clone(x), y), moves=True, inputs=("x", "y"), kind=LINEAR,
@@ -124,41 +124,26 @@ def detach_(x):
     return record.forget_history(x)
 
 
-def _inplace(function, name):
-    method = core.inplace_method(function, name)
-    without_out(method, function)
-    method.__doc__ = f"`{function.__name__}` written into the tensor itself, which is returned.  Gradient: that of `{function.__name__}`."
-    return method
-
-
 for _function in (copy_, fill_, zero_, detach_):
     as_method(_function)
 
 _FAMILIES = {
-    arithmetic: ["add", "subtract", "multiply", "divide", "negative", "absolute", "sign", "square", "reciprocal", "power", "floor_divide",
-                 "remainder", "fmod", "lerp", "addcmul", "addcdiv", "maximum", "minimum", "atan2", "copysign", "hypot", "float_power"],
-    elementwise: ["sqrt", "rsqrt", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "sinh",
-                  "cosh", "tanh", "asinh", "acosh", "atanh", "sigmoid", "erf", "erfc", "floor", "ceil", "trunc", "round", "frac", "deg2rad", "rad2deg"],
-    activation: ["relu"],
-    compare: ["clip", "clamp_min", "clamp_max", "logical_not", "logical_and", "logical_or", "logical_xor", "bitwise_not", "bitwise_and",
-              "bitwise_or", "bitwise_xor", "bitwise_left_shift", "bitwise_right_shift", "nan_to_num"],
-    matmul: ["addmm"],
-    products: ["addmv", "addr", "addbmm", "baddbmm"],
-    scan: ["cumulative_sum", "cumulative_prod"],
-    special: ["lgamma", "digamma", "mvlgamma", "erfinv", "i0", "sinc", "logit", "xlogy", "heaviside", "ldexp", "nextafter", "gcd", "lcm", "igamma", "igammac"],
-    triangles: ["tril", "triu"],
+    arithmetic: "add subtract multiply divide negative absolute sign square reciprocal power floor_divide remainder fmod lerp addcmul addcdiv maximum "
+                "minimum atan2 copysign hypot float_power",
+    elementwise: "sqrt rsqrt exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh sigmoid erf erfc floor ceil "
+                 "trunc round frac deg2rad rad2deg",
+    activation: "relu",
+    compare: "clip clamp_min clamp_max logical_not logical_and logical_or logical_xor bitwise_not bitwise_and bitwise_or bitwise_xor bitwise_left_shift "
+             "bitwise_right_shift nan_to_num",
+    matmul: "addmm",
+    products: "addmv addr addbmm baddbmm",
+    scan: "cumulative_sum cumulative_prod",
+    gamma: "lgamma digamma mvlgamma igamma igammac",
+    special: "erfinv i0 sinc logit xlogy heaviside ldexp nextafter gcd lcm",
+    triangles: "tril triu",
 }
 
-
-def _register():
-    from cgrad.ops import aliases
-    for module, names in _FAMILIES.items():
-        for name in names:
-            function = getattr(module, name, None)
-            if function is None:
-                continue
-            for spelling in (name, *aliases.NAMES.get(name, ())):
-                register_method(spelling + "_", _inplace(function, spelling + "_"))
-
-
-_register()
+for _module, _names in _FAMILIES.items():
+    for _name in _names.split():
+        for _spelling in (_name, *aliases.NAMES.get(_name, ())):
+            in_place(getattr(_module, _name), _spelling)

@@ -6,8 +6,8 @@ from cgrad.core import batching
 from cgrad.core.arguments import as_tensor, shape_tuple
 from cgrad.core.forward import gather as along
 from cgrad.core.forward import index as forward
-from cgrad.ops.define import NONDIFF, define, public
-from cgrad.ops.indexing import getitem, in_place
+from cgrad.ops.define import NONDIFF, define, in_place, public
+from cgrad.ops.indexing import getitem
 
 
 # ------------------------------------------------------------------------------------------------------------------ masks

@@ -10,9 +10,9 @@ from cgrad.core.forward.index import value_for
 from cgrad.ops.compare import isnan, where
 from cgrad.ops.creation import full_like, ones_like, zeros
 from cgrad.ops.ranges import arange
-from cgrad.ops.define import define, joint, public
+from cgrad.ops.define import define, in_place, joint, public
 from cgrad.ops.gathering import _gather, _scatter, _scatter_add, _scatter_clear, scattered
-from cgrad.ops.indexing import _key, in_place, index_put
+from cgrad.ops.indexing import _key, index_put
 from cgrad.ops.masking import bool_mask, common_shape
 from cgrad.ops.joining import concat
 from cgrad.ops.scan import _recurrence, cumulative_sum

@@ -2,9 +2,9 @@
 from cgrad.core import batching
 from cgrad.core.arguments import as_tensor, one_axis, whole_number
 from cgrad.core.forward import index as forward
-from cgrad.ops.define import public
+from cgrad.ops.define import in_place, public
 from cgrad.ops.gathering import scatter, scatter_add
-from cgrad.ops.indexing import _key, getitem, in_place, index_put
+from cgrad.ops.indexing import _key, getitem, index_put
 
 
 def _at_slices(name, x, axis, index, value, accumulate=False):

@@ -6,9 +6,9 @@ from cgrad import printing
 from cgrad import core
 from cgrad.core import arguments, batching, engine, forward_mode, hooks, tensor
 from cgrad.ops import (  # noqa: F401
-    activation, arithmetic, casting, choosing, compare, creation, diagonal, editing, einsum, elementwise, gathering, generator, indexing, inplace,
-    joining, masking, matmul, methods, numerics, random, ranges, reduction, repeating, scan, scattering, searching, shape, slices, softmax, sorting,
-    special, splitting, statistics, strided, triangles, variance,
+    activation, arithmetic, casting, choosing, compare, creation, diagonal, editing, einsum, elementwise, gamma, gathering, generator, indexing,
+    inplace, joining, masking, matmul, methods, numerics, random, ranges, reduction, repeating, scan, scattering, searching, shape, slices, softmax,
+    sorting, special, splitting, statistics, strided, triangles, variance,
 )
 from cgrad.ops.linalg import decompositions, lu, norms, products, solving, triangular  # noqa: F401
 
