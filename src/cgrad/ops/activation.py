@@ -248,6 +248,7 @@ def selu(x):
     Notes
     -----
     alpha = 1.67326..., scale = 1.05070...; Klambauer et al., "Self-Normalizing Neural Networks", 2017.
+    Gradient: ``g * scale`` where ``x > 0``, else ``g * scale * alpha * exp(x)``, also at 0.
 
     Examples
     --------

@@ -291,7 +291,7 @@ def mvlgamma(x, p):
 
     Notes
     -----
-    ``p * (p - 1) / 4 * log(pi)`` plus the sum of ``lgamma(x - j / 2)`` over j = 0, ..., p - 1.
+    ``p * (p - 1) / 4 * log(pi)`` plus the sum of ``lgamma(x - j / 2)`` over j = 0, ..., p - 1.  Gradient: ``g`` times that of ``digamma(x - j / 2)``.
 
     Examples
     --------

@@ -10,7 +10,7 @@ from cgrad.core.forward import copy as forward
 from cgrad.core.forward_mode import highest_level
 from cgrad.core.tape import is_grad_enabled
 from cgrad.core.tensor import Tensor
-from cgrad.ops import activation, aliases, arithmetic, compare, elementwise, gamma, matmul, scan, special, triangles
+from cgrad.ops import activation, aliases, arithmetic, compare, elementwise, gamma, scan, special, triangles
 from cgrad.core.arguments import as_tensor
 from cgrad.ops.batching import with_ndim
 from cgrad.ops.creation import zeros_like
@@ -135,8 +135,7 @@ _FAMILIES = {
     activation: "relu",
     compare: "clip clamp_min clamp_max logical_not logical_and logical_or logical_xor bitwise_not bitwise_and bitwise_or bitwise_xor bitwise_left_shift "
              "bitwise_right_shift nan_to_num",
-    matmul: "addmm",
-    products: "addmv addr addbmm baddbmm",
+    products: "addmm addmv addr addbmm baddbmm",
     scan: "cumulative_sum cumulative_prod",
     gamma: "lgamma digamma mvlgamma igamma igammac",
     special: "erfinv i0 sinc logit xlogy heaviside ldexp nextafter gcd lcm",

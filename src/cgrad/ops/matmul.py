@@ -392,41 +392,6 @@ def outer(x, y):
     return _expand_dims(_exact_ndim("outer", x, 1, "x"), (1,)) * _exact_ndim("outer", y, 1, "y")
 
 
-@public(method=True)
-def addmm(x, y, z, *, beta=1, alpha=1):
-    """A matrix product added to `x`: ``beta * x + alpha * (y @ z)``.
-
-    Parameters
-    ----------
-    x : Tensor
-        Broadcasts with the product.
-    y, z : Tensor
-        2-d.
-    beta, alpha : number, optional
-
-    Returns
-    -------
-    Tensor
-        2-d.
-
-    Notes
-    -----
-    With ``beta=0``, `x` does not matter, not even its NaN.
-
-    Examples
-    --------
-    >>> import cgrad as cg
-    >>> cg.addmm(cg.tensor([1.0]), cg.ones(2, 3), cg.ones(3, 1))
-    tensor([[4.],
-            [4.]])
-    """
-    product = mm(y, z)
-    product = product if alpha == 1 else product * alpha
-    if beta == 0:
-        return product
-    return product + (x if beta == 1 else x * beta)
-
-
 @public(method=False)
 def tensordot(x, y, axes=2):
     """Sum of products over any axes of two tensors.

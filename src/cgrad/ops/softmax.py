@@ -122,7 +122,7 @@ def log_softmax(x, axis, dtype=None):
 
 @public(method=False)
 def softmin(x, axis, dtype=None):
-    """`softmax` of ``-x``.
+    """`softmax` of ``-x``, with minus its gradient.
 
     Parameters
     ----------

@@ -64,6 +64,7 @@ def cov(x, *, correction=1, fweights=None, aweights=None):
     Notes
     -----
     With weights ``w = fweights * aweights`` the divisor is ``sum(w) - correction * sum(w * aweights) / sum(w)``, as in NumPy, and at least 0.
+    Gradient: in `x` and `aweights`.
 
     Examples
     --------
@@ -114,7 +115,7 @@ def corrcoef(x):
 
     Notes
     -----
-    ``c[i][j] / sqrt(c[i][i] * c[j][j])`` with the covariances ``c``.
+    ``c[i][j] / sqrt(c[i][i] * c[j][j])`` with the covariances ``c``, whose gradient this has.
 
     Examples
     --------

@@ -92,7 +92,7 @@ def cholesky(x, *, upper=False):
 
 @linalg
 def cholesky_ex(x, *, upper=False, check_errors=False):
-    """`cholesky` that tells in numbers which matrices are not positive definite.
+    """`cholesky`, with its gradient, that tells in numbers which matrices are not positive definite.
 
     Parameters
     ----------

@@ -91,7 +91,7 @@ def matrix_norm(x, ord="fro", axis=(-2, -1), keepdims=False, dtype=None):
 
 @linalg
 def norm(x, ord=None, axis=None, keepdims=False, dtype=None):
-    """Norm of vectors or matrices.
+    """Norm of vectors or matrices, with the gradient of `vector_norm` or `matrix_norm`.
 
     Parameters
     ----------

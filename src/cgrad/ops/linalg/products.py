@@ -15,7 +15,7 @@ from cgrad.ops.indexing import _getitem
 from cgrad.ops.joining import concat
 from cgrad.ops.linalg.matrices import column, linalg, matrix, square
 from cgrad.ops.linalg.solving import _inv
-from cgrad.ops.matmul import _exact_ndim, _matmul, bmm, mv, outer
+from cgrad.ops.matmul import _exact_ndim, _matmul, bmm, mm, mv, outer
 from cgrad.ops.shape import _broadcast_to, _expand_dims, _permute, _reshape, _squeeze, broadcast_shapes
 
 
@@ -344,19 +344,47 @@ def householder_product(x, tau):
 
 
 # ------------------------------------------------------------------------------------------------------- products, added
-def _added(x, product, beta, alpha):
+def _added(name, x, product, beta, alpha):
     """beta * x + alpha * product; with beta 0, x does not matter, not even its NaN."""
+    x = as_tensor(name, x)
+    if broadcast_shapes(tuple(x.shape), tuple(product.shape)) != tuple(product.shape):
+        raise ValueError(f"{name}: x of shape {tuple(x.shape)} does not broadcast to the shape of the product, {tuple(product.shape)}")
     product = product if alpha == 1 else product * alpha
     if beta == 0:
         return product
     return product + (x if beta == 1 else x * beta)
 
 
-def _fitting(name, x, product, beta, alpha):
-    x = as_tensor(name, x)
-    if broadcast_shapes(tuple(x.shape), tuple(product.shape)) != tuple(product.shape):
-        raise ValueError(f"{name}: x of shape {tuple(x.shape)} does not broadcast to the shape of the product, {tuple(product.shape)}")
-    return _added(x, product, beta, alpha)
+@public(method=True)
+def addmm(x, y, z, *, beta=1, alpha=1):
+    """A matrix product added to `x`: ``beta * x + alpha * (y @ z)``.
+
+    Parameters
+    ----------
+    x : Tensor
+        Broadcasts to the shape of the product.
+    y, z : Tensor
+        2-d.
+    beta, alpha : number, optional
+
+    Returns
+    -------
+    Tensor
+        2-d.
+
+    Notes
+    -----
+    With ``beta=0``, `x` does not matter, not even its NaN.  Gradient: ``beta * g`` summed to the shape of `x`, ``alpha * g @ z.mT`` and
+    ``alpha * y.mT @ g``.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.addmm(cg.tensor([1.0]), cg.ones(2, 3), cg.ones(3, 1))
+    tensor([[4.],
+            [4.]])
+    """
+    return _added("addmm", x, mm(y, z), beta, alpha)
 
 
 @public(method=True)
@@ -393,7 +421,7 @@ def addmv(x, y, z, *, beta=1, alpha=1):
     >>> cg.addmv(cg.tensor([1.0]), cg.ones(2, 3), cg.ones(3))
     tensor([4., 4.])
     """
-    return _fitting("addmv", x, mv(y, z), beta, alpha)
+    return _added("addmv", x, mv(y, z), beta, alpha)
 
 
 @public(method=True)
@@ -428,7 +456,7 @@ def addr(x, y, z, *, beta=1, alpha=1):
     >>> cg.addr(cg.tensor([1.0]), cg.ones(2), cg.ones(3)).shape
     (2, 3)
     """
-    return _fitting("addr", x, outer(y, z), beta, alpha)
+    return _added("addr", x, outer(y, z), beta, alpha)
 
 
 @public(method=True)
@@ -463,7 +491,7 @@ def baddbmm(x, y, z, *, beta=1, alpha=1):
     >>> cg.baddbmm(cg.tensor(1.0), cg.ones(5, 2, 3), cg.ones(5, 3, 4)).shape
     (5, 2, 4)
     """
-    return _fitting("baddbmm", x, bmm(y, z), beta, alpha)
+    return _added("baddbmm", x, bmm(y, z), beta, alpha)
 
 
 @public(method=True)
@@ -504,4 +532,4 @@ def addbmm(x, y, z, *, beta=1, alpha=1):
         raise ValueError(f"addbmm: the batches or the inner lengths differ; got shapes {tuple(y.shape)} and {tuple(z.shape)}")
     b, m, k = y.shape
     product = _matmul(_reshape(_permute(y, (1, 0, 2)), (m, b * k)), _reshape(z, (b * k, z.shape[2])))
-    return _fitting("addbmm", x, product, beta, alpha)
+    return _added("addbmm", x, product, beta, alpha)

@@ -66,7 +66,7 @@ def inv(x):
 
 @linalg
 def inv_ex(x, *, check_errors=False):
-    """`inv` that tells in numbers which matrices are singular.
+    """`inv`, with its gradient, that tells in numbers which matrices are singular.
 
     Parameters
     ----------
@@ -376,7 +376,7 @@ def pinverse(x, rcond=1e-15):
     Returns
     -------
     Tensor
-        Of shape (..., n, m).
+        Of shape (..., n, m).  Gradient: that of `cgrad.linalg.pinv`.
 
     Examples
     --------
