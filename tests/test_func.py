@@ -714,3 +714,23 @@ def test_nested_derivatives_of_different_arguments_keep_no_graph():
         assert z.requires_grad and cg.allclose(cg.autograd.grad(z.sum(), tracked)[0], cases[0][1])
     same, pull = func.vjp(lambda x: x, x)
     assert not same.requires_grad and (pull(one) == 1).all() and (pull(one) == 1).all() and (func.linearize(lambda x: x, x)[1](one) == 1).all()
+
+
+def test_one_pullback_in_many_threads():
+    x, one = cg.tensor([1.0, 2.0], dtype=cg.float64), cg.ones(2, dtype=cg.float64)
+    _, pull = func.vjp(lambda x: (x, cg.exp(x) * x), x)
+    _, push = func.linearize(lambda x: (x, cg.exp(x) * x), x)
+    want, found = [1 + (1 + v) * math.exp(v) for v in (1, 2)], []
+
+    def call():
+        for _ in range(300):
+            found.append(pull((one, one)).tolist())
+            found.append((push(one)[0] + push(one)[1]).tolist())
+
+    threads = [threading.Thread(target=call) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 2400
+    np.testing.assert_allclose(found, [want] * 2400, rtol=1e-12)

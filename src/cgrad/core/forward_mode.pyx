@@ -223,7 +223,7 @@ def transposed(function, tuple primals, list tangents):
         # The result is recorded only if somebody outside may differentiate it again.
         watched = mode and any_tracked([*primals, *tangents])
         pushed = gradients(tuple([p for p, _ in pairs]), tuple([t for _, t in pairs]), seeds, True, watched)
-        track([*leaves, *seeds], False)
+        close([*leaves, *seeds])
     finally:
         set_grad_mode(mode)
     found = {id(y): t for y, t in zip(wanted, pushed)}
@@ -444,14 +444,14 @@ def fresh_input(Tensor x not None):
     return fresh(expanded(x, [(level, size) for level, size, _ in batching.maps()]) if any_map() else x)
 
 
-def track(inputs, bint wanted):
-    """Let the leaves that `fresh` made require grad, or no more: once a derivative is done, the graphs of its results lead to them for nobody."""
+def close(inputs):
+    """Mark the leaves that `fresh` made: the derivative by them is done, and nobody outside, where results of it may go, wants another."""
     cdef Tensor x
     for x in inputs:
         while x.flags & (DUAL | BATCHED):
             x = x.extra["dual" if x.flags & DUAL else "batch"][1]
         if x.node is None:
-            x.requires_grad = wanted
+            set_extra(x, "closed", True)
 
 
 # ---------------------------------------------------------------------- the gradient of a number, where nothing else is tracked

@@ -17,7 +17,7 @@ from cgrad.kernels.table cimport MAX_DIMS
 def sources(results, known, unsigned long long since=0, bint first=False):
     """The leaves that tensors were computed from, and the nodes older than `since` at which the walk stops.
 
-    Leaves in `known` are left out, and those that no longer require grad.  With `first`, the walk ends when it has found something.
+    Leaves in `known` are left out, and those that `forward_mode.close` has marked.  With `first`, the walk ends when it has found something.
     """
     cdef set seen = set()
     cdef set skip = {id(x) for x in known}
@@ -34,7 +34,7 @@ def sources(results, known, unsigned long long since=0, bint first=False):
     while stack:
         top = stack.pop()
         if isinstance(top, Tensor):
-            if id(top) not in skip and (<Tensor>top).flags & REQUIRES_GRAD:
+            if id(top) not in skip and ((<Tensor>top).extra is None or "closed" not in (<Tensor>top).extra):
                 skip.add(id(top))
                 leaves.append(top)
                 if first:

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec
 
-from cgrad.core.forward_mode import fresh_input, gradient_call, gradients, is_dual, leaf_gradients, set_gradient_functions, track
+from cgrad.core.forward_mode import close, fresh_input, gradient_call, gradients, is_dual, leaf_gradients, set_gradient_functions
 from cgrad.core.tape import swap_grad_enabled
 from cgrad.core.tensor import Tensor
 from cgrad.func.arguments import Picked, checked, released, seen_from_outside, split_aux
@@ -110,7 +110,7 @@ def _gradients(name, recording, tensors, inputs, value):
     if found is None:
         keep = seen_from_outside(recording, tensors, inputs, [value])
         found = gradients((value,), (None,), inputs, keep, keep) if value.requires_grad or is_dual(value) else [None] * len(inputs)
-        track(inputs, False)
+        close(inputs)
     return released(value, keep), [zeros_like(x) if g is None else g for g, x in zip(found, inputs)], keep
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from cgrad.core.forward_mode import fresh_input, gradients, is_dual, track
+from cgrad.core.forward_mode import fresh_input, gradients, is_dual
 from cgrad.core.tape import swap_grad_enabled
 from cgrad.func.jvp import tangents_for
 from cgrad.func.vjp import Pullback
@@ -50,14 +50,12 @@ def linearize(func: Callable[..., Any], *primals: Any, has_aux: bool = False, ar
     pulled = Pullback("linearize", func, primals, {}, argnums, has_aux)
     picked, results = pulled.picked, pulled.results
     recording = swap_grad_enabled(True)
-    track(pulled.inputs, True)
     try:
         places = [k for k, y in enumerate(results) if y.requires_grad or is_dual(y)]
         seeds = [fresh_input(zeros_like(results[k])) for k in places]
         found = gradients(tuple([results[k] for k in places]), tuple(seeds), pulled.inputs, True, True) if places else []
     finally:
         swap_grad_enabled(recording)
-        track(pulled.inputs, False)
     pairs = [(i, p) for i, p in enumerate(found) if p is not None and (p.requires_grad or is_dual(p))]
 
     def jvp_fn(*tangents):

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from cgrad.core.forward_mode import fresh_input, gradients, is_dual, track
+from cgrad.core.forward_mode import close, fresh_input, gradients, is_dual
 from cgrad.core.tape import swap_grad_enabled
 from cgrad.func.arguments import Picked, released, seen_from_outside, split_aux, tensors_like, tensors_of
 from cgrad.ops.creation import zeros_like
@@ -68,7 +68,7 @@ class Pullback:
         self.keep = seen_from_outside(recording, self.picked.tensors, self.inputs, self.results)
         self.output = released(out, self.keep)
         self.aux = released(self.aux, self.keep)
-        track(self.inputs, False)
+        close(self.inputs)
 
     def __call__(self, cotangents):
         """Gradients of the picked arguments, in their shape."""
@@ -76,7 +76,6 @@ class Pullback:
 
     def pull(self, values):
         """Gradients of the flat inputs for flat gradients of the results; zeros where nothing arrives."""
-        track(self.inputs, True)
         pairs = [(y, g) for y, g in zip(self.results, values) if g is not None and (y.requires_grad or is_dual(y))]
         if not pairs:
             return [zeros_like(x) for x in self.picked.tensors]
@@ -86,5 +85,4 @@ class Pullback:
             found = gradients(tuple([y for y, _ in pairs]), tuple([g for _, g in pairs]), self.inputs, True, create)
         finally:
             swap_grad_enabled(recording)
-            track(self.inputs, False)
         return [zeros_like(x) if g is None else g for g, x in zip(found, self.picked.tensors)]
