@@ -12,7 +12,7 @@ import cgrad
 # Page -> (title, the files under cgrad/ops whose functions it shows)
 FUNCTIONS = {
     "creation": ("Making tensors", ["creation", "ranges", "triangles"]),
-    "elementwise": ("Elementwise functions", ["elementwise", "arithmetic", "special", "casting"]),
+    "elementwise": ("Elementwise functions", ["elementwise", "arithmetic", "special", "gamma", "casting"]),
     "comparison": ("Comparison, logic, choice", ["compare", "choosing", "methods"]),
     "reduction": ("Reductions and statistics", ["reduction", "variance", "statistics", "softmax"]),
     "scan": ("Running sums, differences, numerics", ["scan", "numerics"]),
