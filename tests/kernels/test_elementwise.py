@@ -570,23 +570,6 @@ def test_constant_exponents(y, dtype):
         np.testing.assert_allclose(run("power", x, np.broadcast_to(dtype(y), x.shape), isa=isa), expected, rtol=4 * np.finfo(dtype).eps)
 
 
-def test_typed_doors():
-    x = np.linspace(-2, 2, 12).reshape(3, 4)
-    out = np.empty((4, 3)).T
-    doors.unary("tanh", x[::-1], out)
-    np.testing.assert_allclose(out, np.tanh(x[::-1]), rtol=1e-15)
-    doors.binary("multiply", x.astype(np.float32), x.astype(np.float32), single := np.empty((3, 4), np.float32))
-    np.testing.assert_array_equal(single, x.astype(np.float32) ** 2)
-    with pytest.raises(ValueError, match=r"tanh: x is \(3, 4\) but out is \(4, 3\)"):
-        doors.unary("tanh", x, np.empty((4, 3)))
-    with pytest.raises(TypeError, match="isnan does not map"):
-        doors.unary("isnan", x, out)
-    with pytest.raises(ValueError, match=r"y is \(2, 4\)"):
-        doors.binary("add", x, x[:2], np.empty((3, 4)))
-    with pytest.raises(TypeError, match="exp does not map two"):
-        doors.binary("exp", x, x, out)
-
-
 def test_refusals():
     x = np.ones(3)
     with pytest.raises(KeyError, match="no elementwise kernel named 'frobnicate'"):

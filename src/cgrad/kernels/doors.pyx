@@ -1,8 +1,7 @@
-"""Python doors to the elementwise kernels: for tests, and for code that has arrays rather than Tensors.
+"""Python doors to the elementwise kernels, for tests, and to the incomplete gamma functions.
 
-Owns: the checks that make a call safe.  Callers: tests; other Cython code takes typed memoryviews in through `unary` and
-`binary`, or calls run_elementwise with pointers.  Rules: the GIL is released while kernels run.
-Read next: dispatch.pyx.
+Owns: the checks that make a call on arrays safe; the package itself calls run_elementwise with pointers.  Rules: the GIL is released while
+kernels run.  Read next: dispatch.pyx.
 """
 from cpython.buffer cimport (PyBUF_FORMAT, PyBUF_STRIDES, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer)
 
@@ -10,10 +9,6 @@ from cgrad.kernels.dispatch cimport kernel_in, kernel_table, table_of
 from cgrad.kernels.iterate cimport run_cast, run_converted, run_elementwise
 from cgrad.kernels.table cimport (BOOL, FLOAT16, FLOAT32, FLOAT64, INT16, INT32, INT64, INT8, MAX_DIMS, MAX_OPERANDS, UINT16, UINT32, UINT64, UINT8,
                                   ElementwiseKernel, KernelTable, computing_dtype, loop_t)
-
-ctypedef fused real:
-    float
-    double
 
 cdef tuple NAMES = ("bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64")
 cdef tuple COMPARISONS = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "logical_and", "logical_or",
@@ -138,58 +133,6 @@ def dtypes_of(str name):
 def inputs_of(str name):
     """How many inputs the kernel takes."""
     return kernel_in(kernel_table(), name).n_inputs
-
-
-cdef void run_2d(const ElementwiseKernel* kernel, int dtype, int nop, char** data, int itemsize, const Py_ssize_t* shape,
-                 Py_ssize_t* steps) noexcept nogil:
-    """`steps` holds two strides in bytes for each operand."""
-    cdef const Py_ssize_t* strides[MAX_OPERANDS]
-    cdef int sizes[MAX_OPERANDS]
-    cdef int k
-    for k in range(nop):
-        steps[2 * k] //= itemsize
-        steps[2 * k + 1] //= itemsize
-        strides[k] = steps + 2 * k
-        sizes[k] = itemsize
-    run_elementwise(kernel.loops[dtype], nop, data, sizes, 2, shape, strides, kernel.weight)
-
-
-def unary(str name, const real[:, :] x, real[:, :] out):
-    """out = name(x) on two axes of any strides."""
-    cdef const ElementwiseKernel* kernel = kernel_in(kernel_table(), name)
-    cdef int dtype = FLOAT32 if real is float else FLOAT64
-    cdef char* data[2]
-    cdef Py_ssize_t steps[4]
-    if kernel.n_inputs != 1 or kernel.loops[dtype] == NULL or name in COMPARISONS:
-        raise TypeError(f"{name} does not map one array of floats to another")
-    if x.shape[0] != out.shape[0] or x.shape[1] != out.shape[1]:
-        raise ValueError(f"{name}: x is ({x.shape[0]}, {x.shape[1]}) but out is ({out.shape[0]}, {out.shape[1]})")
-    if x.shape[0] == 0 or x.shape[1] == 0:
-        return
-    data[0], data[1] = <char*>&out[0, 0], <char*>&x[0, 0]
-    steps[0], steps[1], steps[2], steps[3] = out.strides[0], out.strides[1], x.strides[0], x.strides[1]
-    with nogil:
-        run_2d(kernel, dtype, 2, data, sizeof(real), x.shape, steps)
-
-
-def binary(str name, const real[:, :] x, const real[:, :] y, real[:, :] out):
-    """out = name(x, y) on two axes of any strides."""
-    cdef const ElementwiseKernel* kernel = kernel_in(kernel_table(), name)
-    cdef int dtype = FLOAT32 if real is float else FLOAT64
-    cdef char* data[3]
-    cdef Py_ssize_t steps[6]
-    if kernel.n_inputs != 2 or kernel.loops[dtype] == NULL or name in COMPARISONS:
-        raise TypeError(f"{name} does not map two arrays of floats to another")
-    if not (x.shape[0] == y.shape[0] == out.shape[0] and x.shape[1] == y.shape[1] == out.shape[1]):
-        raise ValueError(f"{name}: x is ({x.shape[0]}, {x.shape[1]}), y is ({y.shape[0]}, {y.shape[1]}) but out is "
-                         f"({out.shape[0]}, {out.shape[1]})")
-    if x.shape[0] == 0 or x.shape[1] == 0:
-        return
-    data[0], data[1], data[2] = <char*>&out[0, 0], <char*>&x[0, 0], <char*>&y[0, 0]
-    steps[0], steps[1], steps[2], steps[3] = out.strides[0], out.strides[1], x.strides[0], x.strides[1]
-    steps[4], steps[5] = y.strides[0], y.strides[1]
-    with nogil:
-        run_2d(kernel, dtype, 3, data, sizeof(real), x.shape, steps)
 
 
 include "gammainc.pxi"
