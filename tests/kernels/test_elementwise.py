@@ -609,7 +609,8 @@ def test_choice_of_the_shell(isa):
     environ = {**os.environ, "CGRAD_ISA": isa, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run([sys.executable, "-c", code], env=environ, capture_output=True, text=True)
     if isa in ISAS:
-        assert done.stdout.split(maxsplit=1) == [isa, f"['cgrad.kernels._{isa}']\n"], done.stderr
+        shells = ["avx2", isa] if isa == "avx512" else [isa]          # what has no gain from AVX-512 is built for AVX2 alone
+        assert done.stdout == f"{isa} {[f'cgrad.kernels._{name}' for name in shells]}\n", done.stderr
     else:
         assert "RuntimeError" in done.stderr and isa in done.stderr and "baseline" in done.stderr
 

@@ -1,38 +1,17 @@
-"""All kernels, built for x86-64 CPUs with AVX-512 F, DQ, BW and VL.
+"""The kernels that wide vectors make faster, built for x86-64 CPUs with AVX-512 F, DQ, BW and VL.
 
-Owns: one KernelTable, handed out as the capsule `table`.  Only dispatch.pyx imports this module, and only if it chose it.
-Rules: what the .pxi files say.  Nothing here may run before dispatch.pyx has asked the CPU.
-Read next: scalar.pxi.
+Owns: one KernelTable, handed out as the capsule `table`.  Its other entries are those of AVX2, which every such CPU has.
+Rules: only dispatch.pyx imports this module, once it has asked the CPU; nothing here may run before.
+Read next: shell.pxi.
 """
-from cpython.pycapsule cimport PyCapsule_New
+from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
 
-include "scalar.pxi"
-include "transcendental.pxi"
-include "inverse.pxi"
-include "activations.pxi"
-include "maps.pxi"
-include "elementwise.pxi"
-include "special.pxi"
-include "half.pxi"
-include "unsigned.pxi"
-include "reduce.pxi"
-include "matmul.pxi"
-include "rows.pxi"
-include "norm.pxi"
-include "loss.pxi"
-include "gates.pxi"
+from cgrad.kernels import _avx2
 
-cdef KernelTable kernels
+include "shell.pxi"
+
+cdef KernelTable kernels = (<const KernelTable*>PyCapsule_GetPointer(_avx2.table, b"cgrad.kernels.table"))[0]
 kernels.isa = b"avx512"
-register_elementwise(&kernels)
-register_special(&kernels)
-register_half(&kernels)
-register_unsigned(&kernels)
-register_reduce(&kernels)
-register_matmul(&kernels)
-register_rows(&kernels)
-register_norm(&kernels)
-register_loss(&kernels)
-register_gates(&kernels)
+register_wide(&kernels)
 
 table = PyCapsule_New(&kernels, b"cgrad.kernels.table", NULL)

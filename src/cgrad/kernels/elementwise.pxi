@@ -1,14 +1,13 @@
 """Loops over the formulas of scalar.pxi, transcendental.pxi, inverse.pxi and activations.pxi, one line each, and the table they are entered in.
 
-Owns: the one-axis loops (`loop_t`) of all elementwise kernels and casts.  Included by the ISA shells after the formulas and maps.
-Rules: no GIL, no allocation, any strides; a result may coincide with an input.  To add a kernel: a formula, a loop line
+Owns: the one-axis loops (`loop_t`) of the elementwise kernels of float32 and float64, which integers share.  Included by the ISA shells after the
+formulas and maps.  Rules: no GIL, no allocation, any strides; a result may coincide with an input.  To add a kernel: a formula, a loop line
 through the map that fits (a staged one if the formula is longer than a few instructions), a line in one of the `enter_` functions below.
-Read next: special.pxi, more formulas; iterate.pyx, which walks the other axes and splits the work over threads.
+Read next: integers.pxi, the other dtypes; special.pxi, more formulas; iterate.pyx, which walks the other axes and splits the work over threads.
 """
 from libc.string cimport strcmp
 
-from cgrad.kernels.table cimport (BOOL, FLOAT32, FLOAT64, INT16, INT32, INT64, INT8, MAX_KERNELS, N_DTYPES, UINT8,
-                                  ElementwiseKernel, KernelTable, loop_t)
+from cgrad.kernels.table cimport FLOAT32, FLOAT64, MAX_KERNELS, KernelTable, loop_t
 
 # ---- loops ----
 
@@ -23,7 +22,6 @@ cdef void isinf_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nog
 cdef void isfinite_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: convert_map(isfinite_[number], <bool_t*>p[0], p[1], s, n)
 cdef void signbit_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: convert_map(signbit_[number], <bool_t*>p[0], p[1], s, n)
 cdef void logical_not_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: convert_map(logical_not_[number], <bool_t*>p[0], p[1], s, n)
-cdef void bitwise_not_loop(integer** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(bitwise_not_[integer], p, s, n)
 
 cdef void reciprocal_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(reciprocal_[real], p, s, n)
 cdef void sqrt_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(sqrt_[real], p, s, n)
@@ -55,6 +53,8 @@ cdef void gelu_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil:
 cdef void gelu_tanh_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: staged_unary_map(gelu_tanh_[real], p, s, n)
 cdef void erf_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: staged_unary_map(erf_[real], p, s, n)
 cdef void erfc_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: staged_unary_map(erfc_[real], p, s, n)
+cdef void entr_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: staged_unary_map(entr_[real], p, s, n)
+cdef void logit_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: staged_unary_map(logit_[real], p, s, n)
 cdef void floor_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(floor_[real], p, s, n)
 cdef void ceil_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(ceil_[real], p, s, n)
 cdef void trunc_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: unary_map(trunc_[real], p, s, n)
@@ -101,12 +101,6 @@ cdef void greater_equal_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noex
 cdef void logical_and_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: staged_compare_map(logical_and_[number], p, s, n)
 cdef void logical_or_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: staged_compare_map(logical_or_[number], p, s, n)
 cdef void logical_xor_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: staged_compare_map(logical_xor_[number], p, s, n)
-cdef void integer_power_loop(integer** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: branching_binary_map(integer_power[integer], p, s, n)
-cdef void bitwise_and_loop(integer** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(bitwise_and_[integer], p, s, n)
-cdef void bitwise_or_loop(integer** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(bitwise_or_[integer], p, s, n)
-cdef void bitwise_xor_loop(integer** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(bitwise_xor_[integer], p, s, n)
-cdef void left_shift_loop(integer** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(bitwise_left_shift_[integer], p, s, n)
-cdef void right_shift_loop(integer** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(bitwise_right_shift_[integer], p, s, n)
 
 cdef void divide_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(divide_[real], p, s, n)
 cdef void power_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil:
@@ -126,6 +120,8 @@ cdef void power_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil
 
 cdef void atan2_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: staged_binary_map(atan2_[real], p, s, n)
 cdef void hypot_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: staged_binary_map(hypot_[real], p, s, n)
+cdef void xlogy_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: staged_binary_map(xlogy_[real], p, s, n)
+cdef void xlog1py_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: staged_binary_map(xlog1py_[real], p, s, n)
 cdef void copysign_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: binary_map(copysign_[real], p, s, n)
 cdef void logaddexp_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil:
     guarded_binary_map(logaddexp_[real], logaddexp_careful[real], logaddexp_cancels[real], p, s, n)
@@ -194,12 +190,6 @@ cdef inline number select(bool_t cond, number x, number y) noexcept nogil:
     return x if cond else y
 
 
-cdef void to_bool_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: convert_map(to_bool[number], <bool_t*>p[0], p[1], s, n)
-cdef void to_uint8_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: convert_map(to_uint8[number], <uint8_t*>p[0], p[1], s, n)
-cdef void to_int8_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: convert_map(to_int8[number], <int8_t*>p[0], p[1], s, n)
-cdef void to_int16_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: convert_map(to_int16[number], <int16_t*>p[0], p[1], s, n)
-cdef void to_int32_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: convert_map(to_int32[number], <int32_t*>p[0], p[1], s, n)
-cdef void to_int64_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: convert_map(to_int64[number], <int64_t*>p[0], p[1], s, n)
 cdef void to_float32_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: convert_map(to_float32[number], <float*>p[0], p[1], s, n)
 cdef void to_float64_loop(number** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: convert_map(to_float64[number], <double*>p[0], p[1], s, n)
 
@@ -221,13 +211,26 @@ cdef void put(KernelTable* table, int dtype, const char* name, int n_inputs, int
     table.elementwise[row].loops[dtype] = loop
 
 
+cdef void enter_order(KernelTable* table, int dtype, number* tag) noexcept:
+    """Kernels that ask which number is larger.  Columns: name, inputs, cost in additions, loop."""
+    put(table, dtype, b"sign", 1, 1, <loop_t>sign_loop[number])
+    put(table, dtype, b"floor_divide", 2, 10, <loop_t>floor_divide_loop[number])
+    put(table, dtype, b"remainder", 2, 10, <loop_t>remainder_loop[number])
+    put(table, dtype, b"fmod", 2, 10, <loop_t>fmod_loop[number])
+    put(table, dtype, b"maximum", 2, 1, <loop_t>maximum_loop[number])
+    put(table, dtype, b"minimum", 2, 1, <loop_t>minimum_loop[number])
+    put(table, dtype, b"less", 2, 1, <loop_t>less_loop[number])
+    put(table, dtype, b"less_equal", 2, 1, <loop_t>less_equal_loop[number])
+    put(table, dtype, b"greater", 2, 1, <loop_t>greater_loop[number])
+    put(table, dtype, b"greater_equal", 2, 1, <loop_t>greater_equal_loop[number])
+    put(table, dtype, b"clip", 3, 1, <loop_t>clip_loop[number])
+
+
 cdef void enter_number(KernelTable* table, int dtype, number* tag) noexcept:
-    """Kernels of all dtypes but bool.  Columns: name, inputs, cost in additions, loop."""
+    """The other kernels that all signed dtypes have."""
     put(table, dtype, b"negative", 1, 1, <loop_t>negative_loop[number])
     put(table, dtype, b"absolute", 1, 1, <loop_t>absolute_loop[number])
-    put(table, dtype, b"sign", 1, 1, <loop_t>sign_loop[number])
     put(table, dtype, b"square", 1, 1, <loop_t>square_loop[number])
-    put(table, dtype, b"positive", 1, 1, <loop_t>positive_loop[number])
     put(table, dtype, b"relu", 1, 1, <loop_t>relu_loop[number])
     put(table, dtype, b"isnan", 1, 1, <loop_t>isnan_loop[number])
     put(table, dtype, b"isinf", 1, 1, <loop_t>isinf_loop[number])
@@ -237,45 +240,19 @@ cdef void enter_number(KernelTable* table, int dtype, number* tag) noexcept:
     put(table, dtype, b"add", 2, 1, <loop_t>add_loop[number])
     put(table, dtype, b"subtract", 2, 1, <loop_t>subtract_loop[number])
     put(table, dtype, b"multiply", 2, 1, <loop_t>multiply_loop[number])
-    put(table, dtype, b"floor_divide", 2, 10, <loop_t>floor_divide_loop[number])
-    put(table, dtype, b"remainder", 2, 10, <loop_t>remainder_loop[number])
-    put(table, dtype, b"fmod", 2, 10, <loop_t>fmod_loop[number])
-    put(table, dtype, b"maximum", 2, 1, <loop_t>maximum_loop[number])
-    put(table, dtype, b"minimum", 2, 1, <loop_t>minimum_loop[number])
     put(table, dtype, b"equal", 2, 1, <loop_t>equal_loop[number])
     put(table, dtype, b"not_equal", 2, 1, <loop_t>not_equal_loop[number])
-    put(table, dtype, b"less", 2, 1, <loop_t>less_loop[number])
-    put(table, dtype, b"less_equal", 2, 1, <loop_t>less_equal_loop[number])
-    put(table, dtype, b"greater", 2, 1, <loop_t>greater_loop[number])
-    put(table, dtype, b"greater_equal", 2, 1, <loop_t>greater_equal_loop[number])
     put(table, dtype, b"logical_and", 2, 1, <loop_t>logical_and_loop[number])
     put(table, dtype, b"logical_or", 2, 1, <loop_t>logical_or_loop[number])
     put(table, dtype, b"logical_xor", 2, 1, <loop_t>logical_xor_loop[number])
-    put(table, dtype, b"where", 3, 1, <loop_t>where_loop[number])
-    put(table, dtype, b"clip", 3, 1, <loop_t>clip_loop[number])
     put(table, dtype, b"addcmul", 3, 1, <loop_t>addcmul_loop[number])
-    table.casts[dtype][<int>BOOL] = <loop_t>to_bool_loop[number]
-    table.casts[dtype][<int>UINT8] = <loop_t>to_uint8_loop[number]
-    table.casts[dtype][<int>INT8] = <loop_t>to_int8_loop[number]
-    table.casts[dtype][<int>INT16] = <loop_t>to_int16_loop[number]
-    table.casts[dtype][<int>INT32] = <loop_t>to_int32_loop[number]
-    table.casts[dtype][<int>INT64] = <loop_t>to_int64_loop[number]
-    table.casts[dtype][<int>FLOAT32] = <loop_t>to_float32_loop[number]
-    table.casts[dtype][<int>FLOAT64] = <loop_t>to_float64_loop[number]
 
 
-cdef void enter_integer(KernelTable* table, int dtype, integer* tag) noexcept:
-    put(table, dtype, b"floor", 1, 1, <loop_t>positive_loop[integer])
-    put(table, dtype, b"ceil", 1, 1, <loop_t>positive_loop[integer])
-    put(table, dtype, b"trunc", 1, 1, <loop_t>positive_loop[integer])
-    put(table, dtype, b"round", 1, 1, <loop_t>positive_loop[integer])
-    put(table, dtype, b"bitwise_not", 1, 1, <loop_t>bitwise_not_loop[integer])
-    put(table, dtype, b"bitwise_and", 2, 1, <loop_t>bitwise_and_loop[integer])
-    put(table, dtype, b"bitwise_or", 2, 1, <loop_t>bitwise_or_loop[integer])
-    put(table, dtype, b"bitwise_xor", 2, 1, <loop_t>bitwise_xor_loop[integer])
-    put(table, dtype, b"bitwise_left_shift", 2, 1, <loop_t>left_shift_loop[integer])
-    put(table, dtype, b"bitwise_right_shift", 2, 1, <loop_t>right_shift_loop[integer])
-    put(table, dtype, b"power", 2, 40, <loop_t>integer_power_loop[integer])
+cdef void enter_bits(KernelTable* table, int dtype, integer* tag) noexcept:
+    """Kernels that move elements as they are, for every dtype of the width of `integer`."""
+    put(table, dtype, b"positive", 1, 1, <loop_t>positive_loop[integer])
+    put(table, dtype, b"where", 3, 1, <loop_t>where_loop[integer])
+    table.casts[dtype][dtype] = <loop_t>positive_loop[integer]
 
 
 cdef void enter_real(KernelTable* table, int dtype, real* tag) noexcept:
@@ -309,6 +286,8 @@ cdef void enter_real(KernelTable* table, int dtype, real* tag) noexcept:
     put(table, dtype, b"gelu_tanh", 1, 10, <loop_t>gelu_tanh_loop[real])
     put(table, dtype, b"erf", 1, 12, <loop_t>erf_loop[real])
     put(table, dtype, b"erfc", 1, 14, <loop_t>erfc_loop[real])
+    put(table, dtype, b"entr", 1, 8, <loop_t>entr_loop[real])
+    put(table, dtype, b"logit", 1, 16, <loop_t>logit_loop[real])
     put(table, dtype, b"floor", 1, 1, <loop_t>floor_loop[real])
     put(table, dtype, b"ceil", 1, 1, <loop_t>ceil_loop[real])
     put(table, dtype, b"trunc", 1, 1, <loop_t>trunc_loop[real])
@@ -317,6 +296,8 @@ cdef void enter_real(KernelTable* table, int dtype, real* tag) noexcept:
     put(table, dtype, b"power", 2, 40, <loop_t>power_loop[real])
     put(table, dtype, b"atan2", 2, 30, <loop_t>atan2_loop[real])
     put(table, dtype, b"hypot", 2, 20, <loop_t>hypot_loop[real])
+    put(table, dtype, b"xlogy", 2, 8, <loop_t>xlogy_loop[real])
+    put(table, dtype, b"xlog1py", 2, 10, <loop_t>xlog1py_loop[real])
     put(table, dtype, b"copysign", 2, 1, <loop_t>copysign_loop[real])
     put(table, dtype, b"logaddexp", 2, 40, <loop_t>logaddexp_loop[real])
     put(table, dtype, b"lerp", 3, 2, <loop_t>lerp_loop[real])
@@ -339,54 +320,14 @@ cdef void enter_real(KernelTable* table, int dtype, real* tag) noexcept:
     put(table, dtype, b"power_backward_x", 3, 40, <loop_t>power_backward_x_loop[real])
 
 
-cdef void enter_bool(KernelTable* table) noexcept:
-    """A bool is a byte of 0 or 1, so most loops are those of uint8; sums are `or`, products are `and`."""
-    put(table, BOOL, b"absolute", 1, 1, <loop_t>positive_loop[uint8_t])
-    put(table, BOOL, b"sign", 1, 1, <loop_t>positive_loop[uint8_t])
-    put(table, BOOL, b"positive", 1, 1, <loop_t>positive_loop[uint8_t])
-    put(table, BOOL, b"relu", 1, 1, <loop_t>positive_loop[uint8_t])
-    put(table, BOOL, b"isnan", 1, 1, <loop_t>isnan_loop[uint8_t])
-    put(table, BOOL, b"isinf", 1, 1, <loop_t>isinf_loop[uint8_t])
-    put(table, BOOL, b"isfinite", 1, 1, <loop_t>isfinite_loop[uint8_t])
-    put(table, BOOL, b"signbit", 1, 1, <loop_t>signbit_loop[uint8_t])
-    put(table, BOOL, b"logical_not", 1, 1, <loop_t>logical_not_loop[uint8_t])
-    put(table, BOOL, b"bitwise_not", 1, 1, <loop_t>logical_not_loop[uint8_t])
-    put(table, BOOL, b"add", 2, 1, <loop_t>bitwise_or_loop[uint8_t])
-    put(table, BOOL, b"multiply", 2, 1, <loop_t>bitwise_and_loop[uint8_t])
-    put(table, BOOL, b"maximum", 2, 1, <loop_t>bitwise_or_loop[uint8_t])
-    put(table, BOOL, b"minimum", 2, 1, <loop_t>bitwise_and_loop[uint8_t])
-    put(table, BOOL, b"equal", 2, 1, <loop_t>equal_loop[uint8_t])
-    put(table, BOOL, b"not_equal", 2, 1, <loop_t>not_equal_loop[uint8_t])
-    put(table, BOOL, b"less", 2, 1, <loop_t>less_loop[uint8_t])
-    put(table, BOOL, b"less_equal", 2, 1, <loop_t>less_equal_loop[uint8_t])
-    put(table, BOOL, b"greater", 2, 1, <loop_t>greater_loop[uint8_t])
-    put(table, BOOL, b"greater_equal", 2, 1, <loop_t>greater_equal_loop[uint8_t])
-    put(table, BOOL, b"logical_and", 2, 1, <loop_t>bitwise_and_loop[uint8_t])
-    put(table, BOOL, b"logical_or", 2, 1, <loop_t>bitwise_or_loop[uint8_t])
-    put(table, BOOL, b"logical_xor", 2, 1, <loop_t>bitwise_xor_loop[uint8_t])
-    put(table, BOOL, b"bitwise_and", 2, 1, <loop_t>bitwise_and_loop[uint8_t])
-    put(table, BOOL, b"bitwise_or", 2, 1, <loop_t>bitwise_or_loop[uint8_t])
-    put(table, BOOL, b"bitwise_xor", 2, 1, <loop_t>bitwise_xor_loop[uint8_t])
-    put(table, BOOL, b"where", 3, 1, <loop_t>where_loop[uint8_t])
-    put(table, BOOL, b"clip", 3, 1, <loop_t>clip_loop[uint8_t])
-    for dtype in range(N_DTYPES):
-        table.casts[<int>BOOL][dtype] = table.casts[<int>UINT8][dtype]
-    table.casts[<int>BOOL][<int>BOOL] = <loop_t>positive_loop[uint8_t]
-
-
 cdef void register_elementwise(KernelTable* table) noexcept:
-    enter_number(table, UINT8, <uint8_t*>NULL)
-    enter_number(table, INT8, <int8_t*>NULL)
-    enter_number(table, INT16, <int16_t*>NULL)
-    enter_number(table, INT32, <int32_t*>NULL)
-    enter_number(table, INT64, <int64_t*>NULL)
+    enter_order(table, FLOAT32, <float*>NULL)
+    enter_order(table, FLOAT64, <double*>NULL)
     enter_number(table, FLOAT32, <float*>NULL)
     enter_number(table, FLOAT64, <double*>NULL)
-    enter_integer(table, UINT8, <uint8_t*>NULL)
-    enter_integer(table, INT8, <int8_t*>NULL)
-    enter_integer(table, INT16, <int16_t*>NULL)
-    enter_integer(table, INT32, <int32_t*>NULL)
-    enter_integer(table, INT64, <int64_t*>NULL)
+    enter_bits(table, FLOAT32, <int32_t*>NULL)
+    enter_bits(table, FLOAT64, <int64_t*>NULL)
     enter_real(table, FLOAT32, <float*>NULL)
     enter_real(table, FLOAT64, <double*>NULL)
-    enter_bool(table)
+    table.casts[<int>FLOAT32][<int>FLOAT64] = <loop_t>to_float64_loop[float]
+    table.casts[<int>FLOAT64][<int>FLOAT32] = <loop_t>to_float32_loop[double]

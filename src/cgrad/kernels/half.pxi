@@ -1,8 +1,8 @@
 """float16 and bfloat16: 16 bits in memory, computed as float32 and rounded once, half to even.
 
-Owns: the conversions, as cast loops to and from float32 (and from float64, rounded once).  There are no other loops for the two
-types: iterate.pyx converts their elements block by block for the loops of float32.  Included by the ISA shells after scalar.pxi.
-Rules: those of scalar.pxi; NaN keeps its sign and the upper bits of its payload.  Next: unsigned.pxi, which uses the same way.
+Owns: the conversions, as cast loops to and from float32 (and from float64, rounded once).  But for what only moves bits there are no other
+loops for the two types: iterate.pyx converts their elements block by block for the loops of float32.  Included by the ISA shells after scalar.pxi.
+Rules: those of scalar.pxi; NaN keeps its sign and the upper bits of its payload.  Next: integers.pxi, which goes the same way.
 """
 from cgrad.kernels.table cimport BFLOAT16, FLOAT16, FLOAT32, FLOAT64, KernelTable, loop_t
 
@@ -87,14 +87,9 @@ cdef void store_double_bfloat16_loop(char** p, const Py_ssize_t* s, Py_ssize_t n
 
 
 cdef void register_half(KernelTable* table) noexcept:
-    cdef int dtype
     table.casts[<int>FLOAT16][<int>FLOAT32] = load_float16_loop
     table.casts[<int>BFLOAT16][<int>FLOAT32] = load_bfloat16_loop
     table.casts[<int>FLOAT32][<int>FLOAT16] = store_float16_loop
     table.casts[<int>FLOAT64][<int>FLOAT16] = store_double_float16_loop
     table.casts[<int>FLOAT32][<int>BFLOAT16] = store_bfloat16_loop
     table.casts[<int>FLOAT64][<int>BFLOAT16] = store_double_bfloat16_loop
-    for dtype in (<int>FLOAT16, <int>BFLOAT16):        # what only moves bits
-        table.casts[dtype][dtype] = <loop_t>positive_loop[int16_t]
-        put(table, dtype, b"positive", 1, 1, <loop_t>positive_loop[int16_t])
-        put(table, dtype, b"where", 3, 1, <loop_t>where_loop[int16_t])

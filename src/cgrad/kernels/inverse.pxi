@@ -1,7 +1,8 @@
-"""Inverse trigonometric and hyperbolic functions.
+"""Inverse trigonometric and hyperbolic functions, and what is made of logarithms.
 
-Owns: asin, acos, atan, atan2, asinh, acosh, atanh, at most 2 ulp.  Each reduces its argument to where an odd polynomial of some ten
-terms serves (fitted as in transcendental.pxi, whose tools these are).  Rules as in scalar.pxi.  Read next: activations.pxi.
+Owns: asin, acos, atan, atan2, asinh, acosh, atanh, xlogy, xlog1py, entr and logit, at most 2 ulp.  The inverse functions reduce their
+argument to where an odd polynomial of some ten terms serves (fitted as in transcendental.pxi, whose tools these are).  Rules as in
+scalar.pxi.  Read next: activations.pxi.
 """
 
 cdef extern from *:
@@ -206,3 +207,23 @@ cdef inline real atanh_(real x) noexcept nogil:
         y = k * 0.34657359028005885 + (s + (y - k * 8.619722262807417e-14))
     y = <real>libm.INFINITY if a == 1 else y
     return copysign_(<real>libm.NAN if a > 1 else y, x)
+
+
+# ---- with logarithms ----
+
+cdef inline real xlogy_(real x, real y) noexcept nogil:
+    return <real>0 if (x == 0) & (y == y) else x * log_(y)
+
+
+cdef inline real xlog1py_(real x, real y) noexcept nogil:
+    return <real>0 if (x == 0) & (y == y) else x * log1p_(y)
+
+
+cdef inline real entr_(real x) noexcept nogil:
+    cdef real y = <real>0 if x == 0 else -x * log_(x)
+    return -<real>libm.INFINITY if x < 0 else y
+
+
+cdef inline real logit_(real x) noexcept nogil:
+    cdef real near = <real>2 * atanh_(<real>2 * x - <real>1), far = log_(x / (<real>1 - x))
+    return near if (x >= <real>0.25) & (x <= <real>0.75) else far

@@ -1,16 +1,15 @@
 # Loops of the reductions: a row to one accumulator, rows to a tile of accumulators, and how accumulators join.
 #
-# Included by the ISA shells (_baseline, _avx2, _avx512), which call register_reduce once at import; walking axes, the
-# reduction tree and threads belong to reduce.pyx.  Everything is noexcept, nogil and allocates nothing.
+# Included by the ISA shells, which enter them for float32 and float64; integers.pxi does so for the other dtypes.  Walking axes, the
+# reduction tree and threads belong to reduce.pyx.  Everything is noexcept, nogil and allocates nothing.  Next: search.pxi.
 #
 # Compilers may not reorder floating-point sums, so each row keeps LANES independent accumulators in a small array, which gcc
 # and clang keep in vector registers: 0.04-0.10 ns per element from cache, above what memory delivers.  float32 accumulates in
 # float64 (0.1 ns as well, and the result is the correctly rounded sum in all but contrived cases); integers accumulate in
 # unsigned 64 bits, where wrapping round is defined.
 
-from libc.string cimport memset
-from cgrad.kernels.table cimport (KernelTable, DTypeId, FoldLoops, ReduceTable, Reduction, arg_columns_t, arg_join_t, arg_row_t, fold_columns_t,
-                                  fold_finish_t, fold_join_t, fold_row_t, fold_start_t)
+from cgrad.kernels.table cimport (KernelTable, DTypeId, FoldLoops, ReduceTable, Reduction, fold_columns_t, fold_finish_t, fold_join_t, fold_row_t,
+                                  fold_start_t)
 
 cdef extern from *:
     """
@@ -36,9 +35,6 @@ cdef enum:
     SUM_LANES = 32
     EXTREME_LANES = 32
     LINE = 64              # bytes that one prefetch brings
-    ANY_BLOCK = 1024       # any/all look for the answer once per block, so that the loop inside stays branch-free
-    FIND_BLOCK = 32
-    ARG_BLOCK = 4096       # argmax finds the block of the extreme first and searches only that one for the index
 
 
 # ---- sum and prod ------------------------------------------------------------------------------------------------------------
@@ -315,189 +311,6 @@ cdef void reduce_min_start(number* best, Py_ssize_t n) noexcept nogil:
         best[j] = highest(<number> 0)
 
 
-# ---- any and all: NaN counts as true -----------------------------------------------------------------------------------------
-
-cdef inline bint found(const number* x, Py_ssize_t stride, Py_ssize_t n, bint wanted) noexcept nogil:
-    """Is there an element whose truth is `wanted`?"""
-    cdef Py_ssize_t i = 0, j, size
-    cdef uint8_t hit
-    while i < n:
-        size = min(n - i, <Py_ssize_t> ANY_BLOCK)
-        hit = 0
-        if stride == 1:
-            for j in range(size):
-                hit |= (x[i + j] != 0) == wanted
-        else:
-            for j in range(size):
-                hit |= (x[(i + j) * stride] != 0) == wanted
-        if hit:
-            return True
-        i += size
-    return False
-
-
-cdef void reduce_any_row(const number* x, Py_ssize_t stride, Py_ssize_t n, uint8_t* total) noexcept nogil:
-    if not total[0]:
-        total[0] = found(x, stride, n, True)
-
-cdef void reduce_all_row(const number* x, Py_ssize_t stride, Py_ssize_t n, uint8_t* total) noexcept nogil:
-    if total[0]:
-        total[0] = not found(x, stride, n, False)
-
-cdef void mark_columns(const number* x, Py_ssize_t row, Py_ssize_t column, Py_ssize_t rows, Py_ssize_t n, uint8_t* total,
-                       uint8_t wanted) noexcept nogil:
-    """total[j] = wanted where a truth in column j is."""
-    cdef Py_ssize_t i, j
-    for i in range(rows):
-        if column == 1:
-            for j in range(n):
-                total[j] = wanted if (x[j] != 0) == wanted else total[j]
-        else:
-            for j in range(n):
-                total[j] = wanted if (x[j * column] != 0) == wanted else total[j]
-        x += row
-
-cdef void reduce_any_columns(const number* x, Py_ssize_t row, Py_ssize_t column, Py_ssize_t rows, Py_ssize_t n,
-                             uint8_t* total) noexcept nogil:
-    mark_columns(x, row, column, rows, n, total, 1)
-
-cdef void reduce_all_columns(const number* x, Py_ssize_t row, Py_ssize_t column, Py_ssize_t rows, Py_ssize_t n,
-                             uint8_t* total) noexcept nogil:
-    mark_columns(x, row, column, rows, n, total, 0)
-
-cdef void reduce_any_join(uint8_t* total, const uint8_t* other, Py_ssize_t n) noexcept nogil:
-    cdef Py_ssize_t j
-    for j in range(n):
-        total[j] |= other[j]
-
-cdef void reduce_all_join(uint8_t* total, const uint8_t* other, Py_ssize_t n) noexcept nogil:
-    cdef Py_ssize_t j
-    for j in range(n):
-        total[j] &= other[j]
-
-cdef void reduce_any_start(uint8_t* total, Py_ssize_t n) noexcept nogil:
-    memset(total, 0, n)
-
-cdef void reduce_all_start(uint8_t* total, Py_ssize_t n) noexcept nogil:
-    memset(total, 1, n)
-
-
-# ---- argmax and argmin: the first NaN, else the first extreme ------------------------------------------------------------------
-# State: the best value and its index; index -1 before anything was seen.
-
-cdef inline bint beats(number best, number v, bint largest) noexcept nogil:
-    if number is float or number is double:
-        if largest:
-            return (v > best) | ((v != v) & (best == best))
-        return (v < best) | ((v != v) & (best == best))
-    else:
-        return v > best if largest else v < best
-
-
-cdef inline bint is_it(number v, number value) noexcept nogil:
-    if number is float or number is double:
-        return (v == value) | ((v != v) & (value != value))
-    else:
-        return v == value
-
-
-cdef inline Py_ssize_t find(const number* x, Py_ssize_t stride, Py_ssize_t n, number value) noexcept nogil:
-    """Index of the first element equal to `value`, which is there.  Blocks are searched without exits, which vectorises."""
-    cdef Py_ssize_t i = 0
-    cdef int j, here, first
-    if stride == 1 and n >= FIND_BLOCK and not isnan_(value):
-        while True:
-            first = FIND_BLOCK
-            for j in range(FIND_BLOCK):
-                here = j if x[i + j] == value else FIND_BLOCK
-                first = here if here < first else first
-            if first < FIND_BLOCK:
-                return i + first
-            i = min(i + FIND_BLOCK, n - FIND_BLOCK)
-    while not is_it(x[i * stride], value):
-        i += 1
-    return i
-
-
-cdef inline void arg_row(const number* x, Py_ssize_t stride, Py_ssize_t n, int64_t first,
-                         number* best, int64_t* where, bint largest) noexcept nogil:
-    cdef Py_ssize_t i = 0, size, block = -1, block_size = 0
-    cdef number value = best[0], candidate
-    cdef bint fresh = where[0] < 0
-    while i < n:
-        size = min(n - i, <Py_ssize_t> ARG_BLOCK)
-        candidate = extreme_row(x + i * stride, stride, size, x[i * stride], largest)
-        if fresh or beats(value, candidate, largest):
-            value = candidate
-            block = i
-            block_size = size
-            fresh = False
-            if number is float or number is double:
-                if value != value:
-                    break
-        i += size
-    if block >= 0:
-        best[0] = value
-        where[0] = first + block + find(x + block * stride, stride, block_size, value)
-
-
-cdef inline void arg_columns(const number* x, Py_ssize_t row, Py_ssize_t column, Py_ssize_t rows, Py_ssize_t n, int64_t first,
-                             number* best, int64_t* where, bint largest) noexcept nogil:
-    cdef Py_ssize_t i, j
-    cdef number v
-    cdef bint take
-    if rows and where[0] < 0:
-        for j in range(n):
-            best[j] = x[j * column]
-            where[j] = first
-        x += row
-        first += 1
-        rows -= 1
-    for i in range(rows):
-        if column == 1:
-            for j in range(n):
-                v = x[j]
-                take = beats(best[j], v, largest)
-                best[j] = v if take else best[j]
-                where[j] = first if take else where[j]
-        else:
-            for j in range(n):
-                v = x[j * column]
-                take = beats(best[j], v, largest)
-                best[j] = v if take else best[j]
-                where[j] = first if take else where[j]
-        x += row
-        first += 1
-
-
-cdef void reduce_argmax_row(const number* x, Py_ssize_t stride, Py_ssize_t n, int64_t first,
-                            number* best, int64_t* where) noexcept nogil:
-    arg_row(x, stride, n, first, best, where, True)
-
-cdef void reduce_argmin_row(const number* x, Py_ssize_t stride, Py_ssize_t n, int64_t first,
-                            number* best, int64_t* where) noexcept nogil:
-    arg_row(x, stride, n, first, best, where, False)
-
-cdef void reduce_argmax_columns(const number* x, Py_ssize_t row, Py_ssize_t column, Py_ssize_t rows, Py_ssize_t n,
-                                int64_t first, number* best, int64_t* where) noexcept nogil:
-    arg_columns(x, row, column, rows, n, first, best, where, True)
-
-cdef void reduce_argmin_columns(const number* x, Py_ssize_t row, Py_ssize_t column, Py_ssize_t rows, Py_ssize_t n,
-                                int64_t first, number* best, int64_t* where) noexcept nogil:
-    arg_columns(x, row, column, rows, n, first, best, where, False)
-
-cdef void reduce_argmax_join(number* best, int64_t* where, const number* other, const int64_t* other_where) noexcept nogil:
-    # `other` lies behind: it must beat, not equal.
-    if beats(best[0], other[0], True):
-        best[0] = other[0]
-        where[0] = other_where[0]
-
-cdef void reduce_argmin_join(number* best, int64_t* where, const number* other, const int64_t* other_where) noexcept nogil:
-    if beats(best[0], other[0], False):
-        best[0] = other[0]
-        where[0] = other_where[0]
-
-
 # ---- the table -----------------------------------------------------------------------------------------------------------------
 
 cdef inline void set_fold(ReduceTable* table, int reduction, int dtype, fold_row_t row, fold_columns_t columns, fold_join_t join, fold_start_t start,
@@ -509,15 +322,6 @@ cdef inline void set_fold(ReduceTable* table, int reduction, int dtype, fold_row
     loops.start = start
     loops.finish = finish
     loops.size = size
-
-
-cdef void fill_integer(ReduceTable* table, int dtype, integer like) noexcept nogil:
-    set_fold(table, Reduction.SUM, dtype, <fold_row_t> reduce_sum_row_int[integer], <fold_columns_t> reduce_sum_columns_int[integer],
-             <fold_join_t> reduce_sum_join[wide_t], <fold_start_t> reduce_sum_start[wide_t], <fold_finish_t> reduce_finish_same[int64_t],
-             sizeof(wide_t))
-    set_fold(table, Reduction.PROD, dtype, <fold_row_t> reduce_prod_row_int[integer], <fold_columns_t> reduce_prod_columns_int[integer],
-             <fold_join_t> reduce_prod_join[wide_t], <fold_start_t> reduce_prod_start[wide_t], <fold_finish_t> reduce_finish_same[int64_t],
-             sizeof(wide_t))
 
 
 cdef void fill_real(ReduceTable* table, int dtype, real like) noexcept nogil:
@@ -539,33 +343,10 @@ cdef void fill_number(ReduceTable* table, int dtype, number like) noexcept nogil
     set_fold(table, Reduction.MIN, dtype, <fold_row_t> reduce_min_row[number], <fold_columns_t> reduce_min_columns[number],
              <fold_join_t> reduce_min_join[number], <fold_start_t> reduce_min_start[number],
              <fold_finish_t> reduce_finish_same[number], sizeof(number))
-    set_fold(table, Reduction.ANY, dtype, <fold_row_t> reduce_any_row[number], <fold_columns_t> reduce_any_columns[number],
-             <fold_join_t> reduce_any_join, <fold_start_t> reduce_any_start, <fold_finish_t> reduce_finish_same[uint8_t], 1)
-    set_fold(table, Reduction.ALL, dtype, <fold_row_t> reduce_all_row[number], <fold_columns_t> reduce_all_columns[number],
-             <fold_join_t> reduce_all_join, <fold_start_t> reduce_all_start, <fold_finish_t> reduce_finish_same[uint8_t], 1)
-    table.args[0][dtype].row = <arg_row_t> reduce_argmax_row[number]
-    table.args[0][dtype].columns = <arg_columns_t> reduce_argmax_columns[number]
-    table.args[0][dtype].join = <arg_join_t> reduce_argmax_join[number]
-    table.args[1][dtype].row = <arg_row_t> reduce_argmin_row[number]
-    table.args[1][dtype].columns = <arg_columns_t> reduce_argmin_columns[number]
-    table.args[1][dtype].join = <arg_join_t> reduce_argmin_join[number]
 
 
 cdef void register_reduce(KernelTable* kernels) noexcept nogil:
-    cdef ReduceTable* table = &kernels.reduce
-    fill_integer(table, DTypeId.BOOL, <uint8_t> 0)
-    fill_integer(table, DTypeId.UINT8, <uint8_t> 0)
-    fill_integer(table, DTypeId.INT8, <int8_t> 0)
-    fill_integer(table, DTypeId.INT16, <int16_t> 0)
-    fill_integer(table, DTypeId.INT32, <int32_t> 0)
-    fill_integer(table, DTypeId.INT64, <int64_t> 0)
-    fill_real(table, DTypeId.FLOAT32, <float> 0)
-    fill_real(table, DTypeId.FLOAT64, <double> 0)
-    fill_number(table, DTypeId.BOOL, <uint8_t> 0)
-    fill_number(table, DTypeId.UINT8, <uint8_t> 0)
-    fill_number(table, DTypeId.INT8, <int8_t> 0)
-    fill_number(table, DTypeId.INT16, <int16_t> 0)
-    fill_number(table, DTypeId.INT32, <int32_t> 0)
-    fill_number(table, DTypeId.INT64, <int64_t> 0)
-    fill_number(table, DTypeId.FLOAT32, <float> 0)
-    fill_number(table, DTypeId.FLOAT64, <double> 0)
+    fill_real(&kernels.reduce, DTypeId.FLOAT32, <float> 0)
+    fill_real(&kernels.reduce, DTypeId.FLOAT64, <double> 0)
+    fill_number(&kernels.reduce, DTypeId.FLOAT32, <float> 0)
+    fill_number(&kernels.reduce, DTypeId.FLOAT64, <double> 0)

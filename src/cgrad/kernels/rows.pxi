@@ -1,7 +1,7 @@
 # Functions of whole rows: softmax, log_softmax, their backward passes, logsumexp; exp with its sum, of which attention is made; sums of
 # rows of a table.
 #
-# Included by the ISA shells after transcendental.pxi (exp) reduce.pxi (maxima and sums) and matmul.pxi (vectors); rows.pyx walks the rows and hands over
+# Included by the ISA shells after transcendental.pxi (exp), reduce.pxi (maxima and sums) and matmul.pxi (vectors); rows.pyx walks the rows and hands over
 # contiguous ones.  Every function makes two or three passes over a row that the first one has brought into L1.  The largest element
 # is subtracted before exp, sums are taken in float64.  A row that contains NaN or +inf, or nothing but -inf, gives NaN (logsumexp
 # gives NaN, +inf and -inf), as exp(x) / sum(exp(x)) would.

@@ -16,7 +16,7 @@ cdef extern from *:
     #if defined(__GNUC__)
     #undef CYTHON_INLINE
     #define CYTHON_INLINE inline __attribute__((always_inline, unused))
-    #pragma GCC diagnostic ignored "-Wunused-function"      /* uint64 has few loops of its own, see unsigned.pxi */
+    #pragma GCC diagnostic ignored "-Wunused-function"      /* uint64 has few loops of its own, see integers.pxi */
     #endif
     """
 
@@ -26,7 +26,7 @@ ctypedef fused real:
     float
     double
 
-ctypedef fused integer:          # uint16 and uint32 compute as int32 and int64, see unsigned.pxi
+ctypedef fused integer:          # uint16 and uint32 compute as int32 and int64, see integers.pxi
     uint8_t
     int8_t
     int16_t

@@ -1,9 +1,8 @@
 """Gamma, Bessel, zeta and normal distribution functions, and what is computed from two whole numbers.
 
-Owns: lgamma, digamma, zeta (Hurwitz), i0, i0e, i1, i1e, erfinv, erfcx, ndtr, ndtri, log_ndtr,
-entr, logit, xlogy, xlog1py, nextafter, gcd, lcm, the exponent of frexp, their loops and table
-entries.  At most 2 ulp for x > 0 and where there is no zero nearby, some 6 ulp for zeta.  Those that end in `_double` are computed in
-float64, with branches: their loops do not vectorise.  Polynomials were interpolated at Chebyshev nodes with 40 digits.
+Owns: lgamma, digamma, zeta (Hurwitz), i0, i0e, i1, i1e, erfinv, erfcx, ndtr, ndtri, log_ndtr, nextafter, gcd, lcm, the exponent of
+frexp, their loops and table entries.  At most 2 ulp for x > 0 and where there is no zero nearby, some 6 ulp for zeta.  All are computed
+element by element, with branches, real functions in float64.  Polynomials were interpolated at Chebyshev nodes with 40 digits.
 Rules as in scalar.pxi.  Read next: reduce.pxi.
 """
 
@@ -105,7 +104,7 @@ cdef double lgamma_positive(double x) noexcept nogil:
     return (y if p == 1 else log_[double](p) + y) + 0.0            # +0 at 1, not -0
 
 
-cdef double lgamma_double(double x) noexcept nogil:
+cdef inline double lgamma_double(double x) noexcept nogil:
     cdef double a = libm.fabs(x)
     if not a < libm.INFINITY:
         return a
@@ -362,26 +361,6 @@ cdef double ndtri_double(double p) noexcept nogil:
     return out if p <= 0.5 else -out
 
 
-# ---- with logarithms ----
-
-cdef inline real xlogy_(real x, real y) noexcept nogil:
-    return <real>0 if (x == 0) & (y == y) else x * log_(y)
-
-
-cdef inline real xlog1py_(real x, real y) noexcept nogil:
-    return <real>0 if (x == 0) & (y == y) else x * log1p_(y)
-
-
-cdef inline real entr_(real x) noexcept nogil:
-    cdef real y = <real>0 if x == 0 else -x * log_(x)
-    return -<real>libm.INFINITY if x < 0 else y
-
-
-cdef inline real logit_(real x) noexcept nogil:
-    cdef real near = <real>2 * atanh_(<real>2 * x - <real>1), far = log_(x / (<real>1 - x))
-    return near if (x >= <real>0.25) & (x <= <real>0.75) else far
-
-
 # ---- bits and whole numbers ----
 
 cdef inline real exponent_(real x) noexcept nogil:
@@ -447,11 +426,7 @@ cdef void erfinv_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogi
 cdef void ndtr_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: branching_unary_map(ndtr_[real], p, s, n)
 cdef void ndtri_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: branching_unary_map(ndtri_[real], p, s, n)
 cdef void log_ndtr_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: branching_unary_map(log_ndtr_[real], p, s, n)
-cdef void entr_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: staged_unary_map(entr_[real], p, s, n)
-cdef void logit_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: staged_unary_map(logit_[real], p, s, n)
 cdef void exponent_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: branching_unary_map(exponent_[real], p, s, n)
-cdef void xlogy_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: staged_binary_map(xlogy_[real], p, s, n)
-cdef void xlog1py_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: staged_binary_map(xlog1py_[real], p, s, n)
 cdef void zeta_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: branching_binary_map(zeta_[real], p, s, n)
 cdef void nextafter_loop(real** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: branching_binary_map(nextafter_[real], p, s, n)
 cdef void gcd_loop(integer** p, const Py_ssize_t* s, Py_ssize_t n) noexcept nogil: branching_binary_map(gcd_[integer], p, s, n)
@@ -470,11 +445,7 @@ cdef void enter_special_real(KernelTable* table, int dtype, real* tag) noexcept:
     put(table, dtype, b"ndtr", 1, 20, <loop_t>ndtr_loop[real])
     put(table, dtype, b"ndtri", 1, 120, <loop_t>ndtri_loop[real])
     put(table, dtype, b"log_ndtr", 1, 40, <loop_t>log_ndtr_loop[real])
-    put(table, dtype, b"entr", 1, 8, <loop_t>entr_loop[real])
-    put(table, dtype, b"logit", 1, 16, <loop_t>logit_loop[real])
     put(table, dtype, b"exponent", 1, 10, <loop_t>exponent_loop[real])
-    put(table, dtype, b"xlogy", 2, 8, <loop_t>xlogy_loop[real])
-    put(table, dtype, b"xlog1py", 2, 10, <loop_t>xlog1py_loop[real])
     put(table, dtype, b"zeta", 2, 300, <loop_t>zeta_loop[real])
     put(table, dtype, b"nextafter", 2, 10, <loop_t>nextafter_loop[real])
 
