@@ -39,8 +39,10 @@ FLAGS = ["-fno-math-errno", "-fno-trapping-math", "-fno-strict-aliasing", "-fwra
 SLIM = ["-fno-asynchronous-unwind-tables", "-Wl,-s", "-Wl,-z,noseparate-code", "-Wl,-z,norelro", "-Wl,-z,common-page-size=64", "-Wl,--build-id=none"]
 # What Cython and CPython call unlikely, errors above all, never is in a loop: compiled for size, and put where it is in nobody's way.
 COLD = ["--param=builtin-expect-probability=100"]
-# In shells each loop is written for the strides that occur; gcc would write another one for a stride of 1 beside it (6 % of the size).
-ONE_STRIDE = ["-fno-version-loops-for-strides"]
+# In the shells of kernels each loop is written for the strides that occur (gcc would write another one for a stride of 1 beside it, 6 % of
+# the size), and what is to be inlined says so (gcc would copy loops that several kernels share into each of them, 8 %).
+SHELL = ["-fno-version-loops-for-strides", "-fno-inline-functions", "-fno-inline-small-functions", "-fno-inline-functions-called-once",
+         "-fno-ipa-cp-clone"]
 ISA = {
     "_avx2": ["-mavx2", "-mfma", "-mf16c", "-mbmi2"],
     "_avx512": ["-mavx512f", "-mavx512dq", "-mavx512bw", "-mavx512vl", "-mavx2", "-mfma", "-mf16c", "-mbmi2",
@@ -145,13 +147,13 @@ class BuildExtensions(build_ext):
         if OPENMP_WANTED and openmp is None:
             self.warn("this compiler has no working OpenMP: cgrad is built to compute on one thread")
         slim = SLIM if not DEBUG and "-g" not in os.environ.get("CFLAGS", "").split() and self.compiles("int main(void) { return 0; }", [], SLIM) else []
-        one_stride = ONE_STRIDE if self.compiles("int main(void) { return 0; }", ["-Werror", *ONE_STRIDE]) else []
+        shell = [flag for flag in SHELL if self.compiles("int main(void) { return 0; }", ["-Werror", flag])]
         cold = COLD if self.compiles("int main(void) { return 0; }", ["-Werror", *COLD]) else []
         usable = [isa for isa in ISA if X86 and self.compiles(PROBE_ISA, ISA[isa])]
         self.extensions[:] = [e for e in self.extensions if isa_of(e.name) in (None, *usable)]
         for extension in self.extensions:
-            if isa_of(extension.name):
-                extension.extra_compile_args += ISA[isa_of(extension.name)] + one_stride
+            if extension.name.startswith("cgrad.kernels._"):
+                extension.extra_compile_args += shell + ISA.get(isa_of(extension.name), [])
             extension.extra_compile_args += cold + [flag for flag in slim if not flag.startswith("-Wl")]
             extension.extra_link_args += [flag for flag in slim if flag.startswith("-Wl")]
             if openmp and extension.name.rpartition(".")[2] in OPENMP_MODULES:
@@ -170,7 +172,7 @@ class BuildExtensions(build_ext):
         """Whether flags differ from those of the last build in this tree (file times do not show that)."""
         stamp = Path("build", "settings.json")
         flags = [compile_flags(module) for module in (SHARED, SELDOM[0], "cgrad.kernels._baseline", "cgrad.kernels.")]
-        now = json.dumps([self.compiler.compiler_so, flags, SELDOM, SLIM, COLD, ONE_STRIDE, ISA, DEBUG, OPENMP_WANTED, DIRECTIVES])
+        now = json.dumps([self.compiler.compiler_so, flags, SELDOM, SLIM, COLD, SHELL, ISA, DEBUG, OPENMP_WANTED, DIRECTIVES])
         changed = stamp.exists() and stamp.read_text() != now
         stamp.parent.mkdir(exist_ok=True)
         stamp.write_text(now)
