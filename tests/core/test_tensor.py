@@ -173,3 +173,10 @@ def test_there_is_no_tensor_without_memory():
             call()
     with pytest.raises(TypeError):
         object.__new__(cg.Tensor)
+
+
+def test_sizes_are_numbers_and_functions_for_any_number_of_shapes():
+    for n in range(2100):
+        x = cg.empty(n % 7, n)
+        assert x.size == n % 7 * n and x.size() == x.shape and x.size(1) == x.size(axis=-1) == n
+    assert pickle.loads(pickle.dumps(x.size)) == x.size and type(pickle.loads(pickle.dumps(x.size))) is int and copy.copy(x.size) == x.size

@@ -4,9 +4,10 @@ Both are what a script that was written for another library asks a tensor for.  
 """
 from __future__ import annotations
 
+import math
 from typing import overload
 
-__all__ = ["CPU", "Count", "check_device", "device"]
+__all__ = ["COUNTS", "CPU", "Count", "check_device", "device"]
 
 
 class device(str):
@@ -70,3 +71,17 @@ class Count(int):
 
     def __reduce__(self) -> tuple[type[int], tuple[int]]:
         return int, (int(self),)
+
+
+class _Counts(dict[tuple[int, ...], Count]):
+    """The Count of each shape: to make one takes three times as long as to look it up."""
+
+    def __missing__(self, shape: tuple[int, ...]) -> Count:
+        if len(self) >= 1000:
+            self.clear()
+        count = self[shape] = Count(math.prod(shape))
+        count.shape = shape
+        return count
+
+
+COUNTS = _Counts()

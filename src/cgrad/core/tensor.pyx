@@ -14,7 +14,7 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
 from cgrad.core.dtype cimport ITEMSIZE, KIND, KIND_FLOAT, dtype_object
-from cgrad.core.device import Count
+from cgrad.core.device import COUNTS
 from cgrad.core.element cimport item_of, no_leaf, no_single_number, store_item
 from cgrad.core.pool cimport Pool, give, init_pool, set_dealloc, take, set_pool_limit
 from cgrad.core.storage cimport Storage, new_storage, note_writer, writer_here, written
@@ -187,9 +187,7 @@ cdef class Tensor:
 
     @property
     def size(self):
-        count = Count(self.count)
-        count.shape = self.shape
-        return count
+        return COUNTS[shape_tuple(self.rank, self.dims)]
 
     @property
     def dtype(self):
