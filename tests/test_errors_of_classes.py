@@ -431,3 +431,14 @@ def test_a_step_with_an_option_changed_to_nonsense_changes_nothing(name):
     with pytest.raises(TypeError, match=f"^{CLASSES[name].__name__}: lr must be a number, got 'fast'$"):
         optimizer.step()
     assert x.tolist() == before and str(dict(optimizer.state)) == state
+
+
+@pytest.mark.parametrize("name", [name for name, kind in CLASSES.items() if issubclass(kind, (optim.Optimizer, lr_scheduler.LRScheduler))])
+def test_numbers_of_optimizers_and_schedules_are_numbers(name):
+    kind = CLASSES[name]
+    args, named = right(kind)
+    named = inspect.signature(kind).bind(*args, **named).arguments
+    for key, p in inspect.signature(kind).parameters.items():
+        if p.annotation in ("float", "int", "float | cg.Tensor"):
+            with pytest.raises((TypeError, ValueError), match=rf"^{kind.__name__}: .*{key}.*'text'"):
+                kind(**{**named, key: "text"})

@@ -174,7 +174,10 @@ cdef object enter_compiled(object self, PyObject** args, size_t nargsf, PyObject
 
 # ---------------------------------------------------------------------- classes
 def explain_errors_of_class(kind):
-    """Let the errors that come from making instances of a class of Python say more, for it is called by way of a slot that no subclass inherits."""
+    """Let the errors that come from making instances of a class of Python say more: it is called by way of a slot that no subclass inherits.
+
+    CPython 3.13 passes the slot by where a loop makes many instances with all arguments by position.
+    """
     make_instances_by(<PyTypeObject*>kind, <void*>enter_class)
 
 

@@ -183,7 +183,7 @@ class _Pad(Module):
         super().__init__()
         self.padding = (padding,) * (2 * self._axes) if isinstance(padding, int) else tuple(padding)
         if len(self.padding) != 2 * self._axes:
-            raise ValueError(f"{type(self).__name__}: padding must be one width or {2 * self._axes}, got {padding}")
+            raise ValueError(f"{type(self).__name__}: padding must be one width or {2 * self._axes}, got {padding!r}")
 
     def forward(self, input):
         return F.pad(input, self.padding, self._mode)

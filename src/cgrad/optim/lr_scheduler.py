@@ -11,7 +11,7 @@ from typing import Any, ClassVar, SupportsFloat
 
 from cgrad.core.tensor import Tensor
 from cgrad.ops.define import open_doors
-from cgrad.optim.optimizer import Optimizer
+from cgrad.optim.optimizer import Optimizer, check_numbers
 
 __all__ = ["LRScheduler", "LambdaLR", "MultiplicativeLR", "StepLR", "MultiStepLR", "ConstantLR", "LinearLR", "ExponentialLR", "PolynomialLR",
            "CosineAnnealingLR", "CosineAnnealingWarmRestarts", "CyclicLR", "OneCycleLR", "ReduceLROnPlateau", "SequentialLR", "ChainedScheduler"]
@@ -51,6 +51,7 @@ class LRScheduler:
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
         self._take(optimizer)
+        check_numbers(self, {**self.__dict__, "last_epoch": last_epoch})
         before, rates = [dict(group) for group in optimizer.param_groups], self._now()
         try:
             self._begin(last_epoch == -1)
@@ -822,6 +823,7 @@ class ReduceLROnPlateau(LRScheduler):
         self.cooldown = cooldown
         self.min_lrs = self._for_groups("min_lr", min_lr)
         self.eps = eps
+        check_numbers(self, self.__dict__)
         self.last_epoch = 0
         self.best = math.inf if mode == "min" else -math.inf
         self.cooldown_counter = 0

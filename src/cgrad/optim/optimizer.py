@@ -136,7 +136,7 @@ class Optimizer:
             known.add(id(p))
         self._check_memory(params)
         group = {**self.defaults, **group, "params": params}
-        self.check_options(group)
+        self._check(group)
         self.param_groups.append(group)
 
     def _check_memory(self, params):
@@ -147,17 +147,17 @@ class Optimizer:
             if start < end:
                 raise ValueError(f"{type(self).__name__}: two parameters, of shapes {shape} and {other}, share memory; give one of them")
 
+    def _check(self, group):
+        check_numbers(self, group)
+        self.check_options(group)
+
     def check_options(self, group: dict[str, Any]) -> None:
         """Raise ValueError if an option of a group makes no sense; subclasses write it."""
 
     def _not_negative(self, group, *options):
         """Helper of `check_options`."""
         for option in options:
-            try:
-                fits = group[option] >= 0
-            except TypeError:
-                raise TypeError(f"{type(self).__name__}: {option} must be a number, got {group[option]!r}") from None
-            self._require(group, option, fits, "at least 0")
+            self._require(group, option, group[option] >= 0, "at least 0")
 
     def _pair(self, group, option):
         """Helper of `check_options`: an option of two numbers."""
@@ -213,7 +213,7 @@ class Optimizer:
             self._update()
         except (TypeError, ValueError, KeyError):
             for group in self.param_groups:         # options may have been changed since they were checked
-                self.check_options(group)
+                self._check(group)
             raise
         self._stepped = True
         if self._post_hooks:
@@ -301,7 +301,7 @@ class Optimizer:
         groups = []
         for group, old in zip(saved_groups, self.param_groups):
             new = {**old, **deepcopy({k: v for k, v in group.items() if k != "params"}), "params": old["params"]}
-            self.check_options(new)
+            self._check(new)
             groups.append(new)
         for old, new in zip(self.param_groups, groups):     # the same dicts, so that schedulers keep seeing them
             old.update(new)
@@ -325,6 +325,14 @@ class Optimizer:
             lines.append(f"Parameter Group {i}")
             lines += [f"    {key}: {group[key]}" for key in sorted(group) if key != "params"]
         return "\n".join(lines) + "\n)"
+
+
+def check_numbers(owner, values):
+    """Raise TypeError if a value is no number where the constructor of `owner` says that it is one."""
+    kinds = type(owner).__init__.__annotations__
+    for name, value in values.items():
+        if kinds.get(name) in ("float", "int", "float | cg.Tensor") and not hasattr(value, "__float__"):
+            raise TypeError(f"{type(owner).__name__}: {name} must be a number, got {value!r}")
 
 
 class FusedOptimizer(Optimizer):

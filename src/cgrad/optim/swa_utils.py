@@ -216,7 +216,7 @@ class SWALR(LRScheduler):
         if anneal_strategy not in ("cos", "linear"):
             raise ValueError(f"SWALR: anneal_strategy must be 'cos' or 'linear', got {anneal_strategy!r}")
         if not isinstance(anneal_epochs, int) or anneal_epochs < 0:
-            raise ValueError(f"SWALR: anneal_epochs must be an integer that is not negative, got {anneal_epochs}")
+            raise ValueError(f"SWALR: anneal_epochs must be an integer that is not negative, got {anneal_epochs!r}")
         self._swa_lrs = self._for_groups("swa_lr", swa_lr)
         self.anneal_epochs = anneal_epochs
         self._anneal_strategy = anneal_strategy
