@@ -1,10 +1,13 @@
 """Errors that teach, of classes: every public class made wrongly in many ways, every layer called wrongly, every method given a wrong keyword."""
+import contextlib
 import copy
+import gc
 import inspect
 import pickle
 import re
 import traceback
 import warnings
+import weakref
 
 import numpy as np
 import pytest
@@ -349,6 +352,22 @@ def test_the_traceback_leads_to_where_it_happened():
         with pytest.raises((TypeError, ValueError, KeyError)) as caught:
             call()
         assert place in [entry.name for entry in traceback.extract_tb(caught.value.__traceback__)]
+
+
+@pytest.mark.parametrize("call", [lambda odd: nn.Linear(2, 2)(odd), lambda odd: nn.Linear(2, 2)(odd, extra=3), lambda odd: nn.Linear(odd, 2),
+                                  lambda odd: nn.Linear(2, 2, wrong=odd), lambda odd: nn.Linear(2, 2).load_state_dict(odd)], ids=range(5))
+def test_what_a_failing_call_was_given_is_freed_at_once(call):
+    gc.collect()
+    gc.disable()
+    try:
+        odd = Odd()
+        seen = weakref.ref(odd)
+        with contextlib.suppress(TypeError, ValueError):
+            call(odd)
+        del odd
+        assert seen() is None
+    finally:
+        gc.enable()
 
 
 def test_a_chain_tells_in_which_layer_it_was():

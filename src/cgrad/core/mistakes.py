@@ -52,7 +52,8 @@ def explained_of_layer(layer, args, named, error):
     if not getattr(forward, "__module__", "").startswith("cgrad.") or _OF_OPERATION.match(text) or missed and missed[1] != forward.__qualname__:
         return None
     name = type(layer).__name__
-    return _explained(name, name, forward, {}, args, named, error, "call the layer with ", None)
+    better = _explained(name, name, forward, {}, args, named, error, "call the layer with ", None)
+    return None if better is None else better.with_traceback(error.__traceback__)
 
 
 def _explained(name, names, function, renames, args, named, error, call, owner=NotImplemented):

@@ -8,7 +8,7 @@ from cgrad.core.device import check_device
 from cgrad.nn import functional as F
 from cgrad.nn.container import ModuleList, Sequential
 from cgrad.nn.linear import Linear
-from cgrad.nn.module import Module
+from cgrad.nn.module import Module, check_sizes
 
 __all__ = ["AdaptiveLogSoftmaxWithLoss"]
 
@@ -57,6 +57,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     def __init__(self, in_features, n_classes, cutoffs, div_value=4.0, head_bias=False, device=None, dtype=None):
         check_device(type(self).__name__, device)
         super().__init__()
+        check_sizes(self, 2, n_classes=n_classes)
         cutoffs = [int(c) for c in cutoffs]
         if not cutoffs or cutoffs != sorted(set(cutoffs)) or cutoffs[0] < 1 or cutoffs[-1] > n_classes - 1:
             raise ValueError(f"AdaptiveLogSoftmaxWithLoss: cutoffs must be increasing numbers from 1 to {n_classes - 1}, got {cutoffs}")

@@ -67,10 +67,10 @@ class Module:
             return self.forward(*args, **kwargs)
         except Exception as error:
             from cgrad.core.mistakes import explained_of_layer
-            better = explained_of_layer(self, args, kwargs, error)
-            if better is None:
+            error = explained_of_layer(self, args, kwargs, error)      # the name is forgotten in the end, and no cycle keeps the frames
+            if error is None:
                 raise
-            raise better.with_traceback(error.__traceback__) from None
+            raise error from None
 
     # ------------------------------------------------------------------ attributes
     def __getattr__(self, name):
