@@ -159,6 +159,81 @@ def test_trace(tmp_path):
         ends.append(start - minus)
 
 
+def test_a_trace_of_threads_is_one_track_each(tmp_path):
+    """Perfetto reads numbers of threads as 32 bits and puts what does not fit on one track; of two events that begin at once the outer comes first."""
+    x = cg.ones((30, 30), requires_grad=True)
+
+    def work():
+        cg.checkpoint(lambda x: cg.exp(x).tanh(), x * 1.0).sum().backward()
+        barrier.wait()
+
+    barrier = threading.Barrier(3)
+    with cg.profile() as p:
+        threads = [threading.Thread(target=work, name=f"worker {k}") for k in range(3)]
+        for thread in threads:
+            thread.start()
+        cg.sin(x)
+        for thread in threads:
+            thread.join()
+    p.save(tmp_path / "trace.json")
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    names = {e["tid"]: e["args"]["name"] for e in events if e["name"] == "thread_name"}
+    assert sorted(names.values()) == [threading.current_thread().name, "worker 0", "worker 1", "worker 2"]
+    assert all(0 < tid < 2**32 for tid in names) and {e["tid"] for e in events if e["ph"] == "X"} == set(names)
+    assert [e["name"] for e in events if e["ph"] == "X" and names[e["tid"]] == threading.current_thread().name] == ["sin"]
+    for tid in names:
+        ends, begins = [], -1.0
+        for e in (e for e in events if e["ph"] == "X" and e["tid"] == tid):
+            assert e["ts"] >= begins
+            begins = e["ts"]
+            while ends and ends[-1] <= e["ts"]:
+                ends.pop()
+            assert not ends or e["ts"] + e["dur"] <= ends[-1] + 1e-6, "in the event around it"
+            ends.append(e["ts"] + e["dur"])
+
+
+def test_own_operations_have_rows_of_their_own():
+    class Cube(cg.Op):
+        def forward(self, x):
+            self.x = x
+            return x * x * x
+
+        def backward(self, grads):
+            return grads * 3.0 * self.x * self.x
+
+    x, plain = cg.ones((20, 20), requires_grad=True), cg.Op.__call__
+    with cg.profile() as p:
+        Cube()(x).sum().backward()
+        Cube()(2.0)
+        with cg.no_grad():
+            Cube()(x)
+    assert cg.Op.__call__ is plain
+    found = rows(p.by("op"))
+    assert found["Cube"].calls == 3 and found["Cube"].forward > 0 and found["Cube"].backward > 0
+    assert found["multiply"].calls == 4 and found["Cube"].total > found["Cube"].forward
+    assert sum(row.forward + row.backward for row in found.values()) <= p.seconds
+
+
+@pytest.mark.parametrize("run", [
+    lambda x: cg.func.vmap(lambda a: (a * 2).sin().sum())(x),
+    lambda x: cg.func.vmap(cg.func.grad(lambda a: (a * 2).sin().sum()))(x),
+    lambda x: cg.func.jvp(lambda a: (a * 2).sin().sum(), (x,), (x,)),
+    lambda x: cg.func.hessian(lambda a: (a * 2).sin().sum())(x[0]),
+    lambda x: cg.autograd.grad((x.requires_grad_() ** 3).sum(), x, create_graph=True)[0].sum().backward(),
+    lambda x: cg.checkpoint(lambda x: (cg.checkpoint(cg.exp, x) * 2).tanh(), x.requires_grad_() * 1.0).sum().backward(),
+])
+def test_every_way_to_a_derivative_is_seen_whole(run):
+    with cg.profile() as p:
+        run(cg.ones(3, 4))
+    assert p.events and not p._thread.stack
+    assert all(event.duration >= 0 and (event.own is None or event.own >= 0) for event in p.events)
+    assert 0 < sum(row.forward + row.backward for row in p.by("op")) <= p.seconds
+
+
+def test_only_what_is_for_users_is_public():
+    assert [name for name in dir(cg.profile()) if not name.startswith("_")] == ["by", "events", "peak_bytes", "save", "seconds"]
+
+
 def test_errors_inside_leave_nothing_behind():
     x, plain = cg.ones((3, 4)), cg.nn.Module.__call__
     with pytest.raises(ValueError, match="matmul"), cg.profile() as p:

@@ -364,22 +364,22 @@ cdef object watched_binary(int which, object x, object y):
     cdef object watcher = operator_watcher
     if watcher is None or operator_primitives[which] is None:
         return binary_operation(which, x, y)
-    watcher.enter(operator_functions[which], (x, y))
+    watcher._enter(operator_functions[which], (x, y))
     try:
         return binary_operation(which, x, y)
     finally:
-        watcher.leave()
+        watcher._leave()
 
 
 cdef object watched_unary(int which, object x):
     cdef object watcher = operator_watcher
     if watcher is None or operator_primitives[which] is None:
         return unary_operation(which, x)
-    watcher.enter(operator_functions[which], (x,))
+    watcher._enter(operator_functions[which], (x,))
     try:
         return unary_operation(which, x)
     finally:
-        watcher.leave()
+        watcher._leave()
 
 
 # ---------------------------------------------------------------------- NumPy's operations

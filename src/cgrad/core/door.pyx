@@ -253,7 +253,7 @@ cdef dict ways = {}                # watched function -> the address by which it
 
 
 def watch_calls(functions, watcher):
-    """Tell a watcher of every call of the functions: ``enter(function, args)``, then ``leave()``.  With None they are let go again."""
+    """Tell a watcher of every call of the functions: ``_enter(function, args)``, then ``_leave()``.  With None they are let go again."""
     global call_watcher
     call_watcher = watcher
     for function in list(ways):
@@ -270,10 +270,10 @@ cdef object watched(object self, PyObject** args, size_t nargsf, PyObject* names
     cdef Py_ssize_t k, n = PyVectorcall_NARGS(nargsf)
     if watcher is None:                # let go between the look at its way and here
         return PyObject_Vectorcall(self, args, nargsf, names)
-    watcher.enter(self, tuple([<object>args[k] for k in range(n)]))      # a reference no longer than this, for `temporary.pyx`
+    watcher._enter(self, tuple([<object>args[k] for k in range(n)]))      # a reference no longer than this, for `temporary.pyx`
     try:
         if way:
             return (<vectorcall_t>way)(self, args, nargsf, names)
         return call_by_tuple(self, tuple([<object>args[k] for k in range(n)]), named_arguments(args, n, names))
     finally:
-        watcher.leave()
+        watcher._leave()

@@ -405,8 +405,8 @@ cdef object watched_operation(int which, object x, object y):
     cdef object watcher = operator_watcher
     if watcher is None:
         return inplace_operation(which, x, y)
-    watcher.enter(inplace_method(operator_function(which), operator_function(which).__name__ + "_"), (x, y))
+    watcher._enter(inplace_method(operator_function(which), operator_function(which).__name__ + "_"), (x, y))
     try:
         return inplace_operation(which, x, y)
     finally:
-        watcher.leave()
+        watcher._leave()

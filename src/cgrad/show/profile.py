@@ -18,6 +18,7 @@ from cgrad.core.storage import memory_reset_peak, memory_stats
 from cgrad.core.tensor import Tensor
 from cgrad.nn.module import Module
 from cgrad.ops import PUBLIC
+from cgrad.ops.op import Op
 from cgrad.show.kept import size_text
 from cgrad.show.table import html_table, text_table
 
@@ -80,10 +81,11 @@ class Frame:
 
 
 class Thread(threading.local):
-    """The calls that go on in a thread, outermost first."""
+    """The calls that go on in a thread, outermost first, and its number in the system, by which `names` gets its name."""
 
-    def __init__(self):
-        self.stack = []
+    def __init__(self, names):
+        self.stack, self.id = [], threading.get_native_id()
+        names[self.id] = threading.current_thread().name
 
 
 class profile:
@@ -98,8 +100,8 @@ class profile:
 
     Notes
     -----
-    Calls are timed from outside by the clock, with or without ``no_grad``: public functions, methods and operators of tensors, and
-    modules. The times of a row are its own: what was called inside an operation has rows of its own, so that the sum of all rows is the
+    Calls are timed from outside by the clock, with or without ``no_grad``: public functions, methods and operators of tensors, own
+    operations (`Op`) and modules. The times of a row are its own: what was called inside an operation has rows of its own, so that the sum of all rows is the
     time spent in cgrad, and ``total`` has both. A backward is cut where its rules end: each node's backward time is that of its rules and
     of adding up what came before; the rest (finding the way, writing ``.grad``) is the row ``backward``. What a checkpoint computes again
     counts as its backward. Making tensors (``zeros``,
@@ -128,15 +130,16 @@ class profile:
         self.events = []
         self._nodes = {}             # sequence number of a node -> (modules, line); the node itself would keep memory alive
         self._paths = {}             # module that was called first -> the paths of its parts
-        self._thread = Thread()
+        self._threads = {}           # number -> name
+        self._thread = Thread(self._threads)
 
     def __enter__(self):
         functions = _functions()
         if not _running.acquire(blocking=False):
             raise RuntimeError("profile: another profile is on; two cannot measure at a time")
         self._passes = {Tensor.__dict__["backward"], engine.run_backward}
-        self._plain_call = Module.__call__
-        Module.__call__ = self._module_call()
+        self._plain_calls = {Module: Module.__call__, Op: Op.__call__}
+        Module.__call__, Op.__call__ = self._watched(Module, "module"), self._watched(Op, "call")
         watchers.add("record", self._recorded)
         watchers.add("gradient", self._gradient)
         watch_operators(self)
@@ -157,11 +160,12 @@ class profile:
         watch_operators(None)
         watchers.remove("gradient", self._gradient)
         watchers.remove("record", self._recorded)
-        Module.__call__ = self._plain_call
+        for kind, plain in self._plain_calls.items():
+            kind.__call__ = plain
         _running.release()
 
     # ------------------------------------------------------------------ what is measured
-    def enter(self, function, args):
+    def _enter(self, function, args):
         """A call begins."""
         if function in self._passes:
             self._open("pass", "backward", ())
@@ -189,7 +193,7 @@ class profile:
         stack.append(frame)
         frame.start = frame.boundary = perf_counter_ns()
 
-    def leave(self):
+    def _leave(self):
         """The call that began last ends."""
         end = perf_counter_ns()
         stats = memory_stats()
@@ -209,7 +213,7 @@ class profile:
 
     def _note(self, kind, place, start, duration, own, nbytes, peak, live):
         self.events.append(Event(kind, place.ops, place.modules, place.line, start, duration, own, nbytes, peak, live, place.shapes,
-                                 threading.get_ident()))
+                                 self._thread.id))
 
     def _recorded(self, node, inputs, results):
         stack = self._thread.stack
@@ -228,16 +232,16 @@ class profile:
         frame.children += duration
         frame.nested, frame.boundary = 0, perf_counter_ns()
 
-    def _module_call(self):
-        plain = self._plain_call
+    def _watched(self, owner, kind):
+        plain = self._plain_calls[owner]
 
         @functools.wraps(plain)
-        def call(module, *args, **kwargs):
-            self._open("module", None, args, module)
+        def call(instance, *args, **kwargs):
+            self._open(kind, type(instance).__name__, args, instance if kind == "module" else None)
             try:
-                return plain(module, *args, **kwargs)
+                return plain(instance, *args, **kwargs)
             finally:
-                self.leave()
+                self._leave()
         return call
 
     def _title(self, root, module):
@@ -286,7 +290,8 @@ class profile:
         """
         pid, start = os.getpid(), min((event.start for event in self.events), default=0)
         out = [{"name": "process_name", "ph": "M", "pid": pid, "args": {"name": "cgrad"}}]
-        for event in self.events:
+        out += [{"name": "thread_name", "ph": "M", "pid": pid, "tid": tid, "args": {"name": name}} for tid, name in self._threads.items()]
+        for event in sorted(self.events, key=lambda event: (event.start, -event.duration)):          # what is around another event comes first
             name = event.modules[-1] if event.kind == "module" else event.ops[-1] + " backward" * (event.kind == "backward")
             args = {"shapes": event.shapes, "bytes": event.nbytes}
             if event.line:
@@ -294,7 +299,7 @@ class profile:
             end = (event.start + event.duration - start) / 1e3
             out.append({"name": name, "cat": event.kind, "ph": "X", "ts": (event.start - start) / 1e3, "dur": event.duration / 1e3,
                         "pid": pid, "tid": event.thread, "args": args})
-            out.append({"name": "live bytes", "ph": "C", "ts": end, "pid": pid, "tid": event.thread, "args": {"bytes": event.live}})
+            out.append({"name": "live", "ph": "C", "ts": end, "pid": pid, "tid": event.thread, "args": {"bytes": event.live}})
         with open(path, "w") as file:
             json.dump({"traceEvents": out, "displayTimeUnit": "ms"}, file)
 
