@@ -175,9 +175,26 @@ def test_as_html():
     assert "<code>" in page and "< b" not in page
 
 
+def test_a_rule_is_read_once_for_all_steps(monkeypatch):
+    """Ten thousand steps took five minutes when each looked for its rule in the source."""
+    import ast
+    (x,) = leaves(1.0)
+    y = x
+    for _ in range(300):
+        y = y * 1.5 + x
+    cg.explain(y)
+    monkeypatch.setattr(ast, "walk", lambda tree: pytest.fail("the rules are known"))
+    assert len(cg.explain(y, limit=None).lines) == 3 + 1 + 600 + 1 + 900 + 1
+    monkeypatch.undo()
+    for limit in (0, 1, -3, 2.5, True, "all"):
+        with pytest.raises(ValueError, match="explain: limit must be a number of steps from 2 on, or None for all, got"):
+            cg.explain(y, limit=limit)
+    assert sum(line[1].startswith("...") for line in cg.explain(y, limit=3).lines) == 2
+
+
 def test_what_cannot_be_explained():
     (x,) = leaves(2.0)
-    with pytest.raises(RuntimeError, match=r"explain: the tensor has no graph: it does not require grad, and nothing that it was computed from does"):
+    with pytest.raises(RuntimeError, match=r"explain: the tensor has no graph: it, or what it was computed from, was detached from the graph"):
         cg.explain(x.detach() * 2)
     y = x * x
     y.backward()

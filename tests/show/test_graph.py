@@ -93,6 +93,16 @@ def test_deep_graphs_are_walked_without_recursion():
     assert len(cg.graph(y).items) == 20_001
 
 
+def test_a_notebook_is_not_made_to_wait_for_a_picture_of_thousands(monkeypatch):
+    monkeypatch.setattr("cgrad.show.drawing.render", lambda source, form: pytest.fail("nobody asked for it"))
+    (x,) = leaves(1.0)
+    y = x
+    for _ in range(2000):
+        y = y + x
+    shown = cg.graph(y, collapse=None)._repr_mimebundle_()
+    assert set(shown) == {"text/plain"} and shown["text/plain"].count("\n") == 2000
+
+
 def test_names_are_escaped():
     module = cg.nn.ModuleDict({'a"<b>': cg.nn.Linear(1, 1)})
     drawn = cg.graph(lambda: module['a"<b>'](cg.ones((1, 1))))
@@ -129,5 +139,9 @@ def test_what_cannot_be_drawn():
         cg.graph()
     with pytest.raises(RuntimeError, match=r"graph: a result of shape \(\) has no graph"):
         cg.graph(x.detach())
+    y = x * x
+    y.backward()
+    with pytest.raises(RuntimeError, match="graph: the graph was freed by a backward; draw it before"):
+        cg.graph(y)
     with pytest.raises(ValueError, match=r'collapse must be "auto", "module", "line" or None'):
         cg.graph(x * x, collapse="all")

@@ -49,7 +49,7 @@ def explain(result: Tensor | Callable[..., Tensor], *args: Any, gradient: Tensor
     names : dict of str to Tensor, optional
         Names of tensors, before those of the variables of the caller.
     limit : int or None, default 40
-        How many steps to show, from both ends.
+        How many steps to show, from both ends; None for all.
     lang : {"en", "zh"}, default "en"
 
     Returns
@@ -94,6 +94,8 @@ def explain(result: Tensor | Callable[..., Tensor], *args: Any, gradient: Tensor
     """
     if lang not in WORDS:
         raise ValueError(f"explain: lang must be one of {', '.join(map(repr, WORDS))}, got {lang!r}")
+    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 2):
+        raise ValueError(f"explain: limit must be a number of steps from 2 on, or None for all, got {limit!r}")
     noted = {}
     known = variables(sys._getframe(1)) if isinstance(result, Tensor) else {}
     if callable(result) and not isinstance(result, Tensor):

@@ -6,6 +6,7 @@ from the docstring of the operation, and written with the names, or the numbers,
 from __future__ import annotations
 
 import ast
+import functools
 import re
 
 __all__ = ["call_text", "documented_rule", "rule_text"]
@@ -14,7 +15,6 @@ INFIX = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "power": "
 PREFIX = {"negative": "-"}
 _INTERNAL = re.compile(r"(?<![\w.])(_\w|shape_|shapes\b|dtype_|needs\b)")      # what no textbook would write
 _GRADIENT = re.compile(r"Gradient:(.*?)(?:[.;:]\s|\.$|\n\n|$)", re.DOTALL)
-_trees = {}              # syntax trees by file
 _NUMBER = re.compile(r"-?[\d.]+(e[+-]?\d+)?")
 
 
@@ -38,8 +38,8 @@ def rule_text(function, names):
     names : dict of str to str
         What to write in the place of parameters: names or numbers.
     """
-    tree = _expression(function)
-    return None if tree is None else _renamed(ast.unparse(tree), names)
+    text = _expression(getattr(function, "__code__", None))
+    return None if text is None else _renamed(text, names)
 
 
 def documented_rule(doc, i, count, names):
@@ -84,9 +84,9 @@ class _Renamed(ast.NodeTransformer):
         return self.generic_visit(node)
 
 
-def _expression(function):
-    """The syntax tree of a lambda, or of a function that only returns an expression; None otherwise."""
-    code = getattr(function, "__code__", None)
+@functools.cache
+def _expression(code):
+    """The expression of a lambda, or of a function that only returns one; None otherwise."""
     tree = None if code is None else _parsed(code.co_filename)
     if tree is None:
         return None
@@ -101,17 +101,16 @@ def _expression(function):
             body = [part for part in node.body if not (isinstance(part, ast.Expr) and isinstance(part.value, ast.Constant))]
             if len(body) == 1 and isinstance(body[0], ast.Return):
                 found.append(body[0].value)
-    return found[-1] if found else None             # the innermost of nested ones comes last
+    return ast.unparse(found[-1]) if found else None             # the innermost of nested ones comes last
 
 
+@functools.cache
 def _parsed(file):
-    if file not in _trees:
-        try:
-            with open(file, encoding="utf-8") as source:
-                _trees[file] = ast.parse(source.read())
-        except (OSError, SyntaxError):
-            _trees[file] = None
-    return _trees[file]
+    try:
+        with open(file, encoding="utf-8") as source:
+            return ast.parse(source.read())
+    except (OSError, SyntaxError):
+        return None
 
 
 def _operand(text):

@@ -17,6 +17,7 @@ from cgrad.show.steps import Record, place_of
 __all__ = ["Graph", "graph"]
 
 MANY = 200           # nodes from which parts are drawn as one
+LARGEST = 1000       # boxes up to which a notebook shows a picture by itself: Graphviz takes minutes and gigabytes for ten thousand
 
 
 class Item(NamedTuple):
@@ -58,7 +59,7 @@ def graph(*results: Tensor | Callable[..., Any], args: tuple[Any, ...] = (), col
     TypeError
         If there is no tensor to look at.
     RuntimeError
-        If a tensor has no graph.
+        If a tensor has no graph, or a backward has freed it.
 
     Notes
     -----
@@ -83,6 +84,8 @@ def graph(*results: Tensor | Callable[..., Any], args: tuple[Any, ...] = (), col
         raise ValueError(f'graph: collapse must be "auto", "module", "line" or None, got {collapse!r}')
     known, modules = variables(sys._getframe(1)), modules_of(results, sys._getframe(1))
     looked = look_at("graph", results, args, modules)
+    if any(y.grad_fn is not None and y.grad_fn.is_freed for y in looked.results):
+        raise RuntimeError("graph: the graph was freed by a backward; draw it before, or call that one with retain_graph=True")
     known |= {joined(name, path): p for name, module in modules.items() for path, p in module.named_parameters()}
     return Graph(Record(*looked.results), known, looked.places, collapse)
 
@@ -155,6 +158,8 @@ class Graph:
         return f"<Graph of {len(self.items)} boxes and {len(self.edges)} arrows>"
 
     def _repr_svg_(self):
+        if len(self.items) > LARGEST:
+            return None
         try:
             return drawing.render(self.dot(), "svg").decode()
         except RuntimeError:
