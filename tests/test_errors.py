@@ -175,7 +175,7 @@ def test_the_reason_why_there_is_no_gradient_is_in_the_errors():
     leaf = w()
     with cg.no_grad():
         unrecorded = leaf * 2
-    for tensor, reason in ((unrecorded, "it was computed under no_grad, so nothing was recorded"), (leaf.detach(), "it was detached from the graph"),
+    for tensor, reason in ((unrecorded, "computed under no_grad, so nothing was recorded"), (leaf.detach(), "was detached from the graph"),
                            (cg.arange(3), "its dtype is int64"), (x(), "make it with requires_grad=True")):
         assert reason in tensor.why_no_grad()
         for call in (lambda t=tensor: cg.autograd.backward(t, t), tensor.retain_grad, lambda t=tensor: t.register_hook(print), lambda t=tensor: cg.autograd.grad(leaf.sum(), t),

@@ -16,6 +16,8 @@ import cgrad as cg
 
 from tape_twin import Error, Hook, Step, Twin, again, backward, put, taken
 
+pytestmark = pytest.mark.filterwarnings("ignore:grad. a tensor of shape")      # every .grad is looked at, those of results too
+
 LARGEST = 1e3                # programs go no further where numbers get larger
 PLACES = st.integers(0, 1 << 16)
 SHAPES = [(), (1,), (2,), (3,), (2, 2), (1, 3), (2, 3), (3, 2), (2, 1, 2)]

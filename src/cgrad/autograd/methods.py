@@ -143,7 +143,7 @@ def why_no_grad(x, result=None):
     >>> y.why_no_grad()
     'it is no leaf but a result of multiply, and gradients of results are passed on, not kept: call retain_grad() on it before backward'
     >>> x.why_no_grad(y)
-    'backward() has not been called on the result'
+    'backward() has not been called on the result, or the gradient was set to None since'
     >>> cg.tensor(3).why_no_grad()
     'its dtype is int64, and only floating point tensors have gradients: convert it first, x.float()'
     """

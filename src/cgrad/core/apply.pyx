@@ -16,7 +16,7 @@ from cgrad.core.elementwise cimport (
 from cgrad.core.primitive cimport MAX_INPUTS, Primitive, Rule, tuple_items
 from cgrad.core.record cimport attach, fresh_flags, keeps, record, wants_node
 from cgrad.core.temporary cimport is_temporary
-from cgrad.core.tensor cimport N_OPERATORS, SLOW, TRACED, Tensor, VIEW, alias_tensor, set_operators
+from cgrad.core.tensor cimport LOST, MARKED, N_OPERATORS, SLOW, Tensor, VIEW, alias_tensor, set_operators
 from cgrad.kernels.table cimport BFLOAT16, FLOAT16, FLOAT32
 
 from cgrad.core.door import explain_errors_of
@@ -54,9 +54,10 @@ cdef object apply1(Primitive p, object value):
     if x.flags & SLOW:
         return slow_road(p, (x,), ())
     out = compute1(p, x)
-    if x.flags & TRACED:
+    out.flags |= x.flags & LOST
+    if x.flags & MARKED:
         inputs[0] = <PyObject*>x
-        if wants_node(p, fresh_flags(inputs, 1) if x.flags & VIEW else x.flags, out):
+        if wants_node(p, fresh_flags(inputs, 1) if x.flags & VIEW else x.flags, out, inputs, 1):
             record(p, inputs, 1, out, None)
     return out
 
@@ -100,10 +101,11 @@ cdef object apply2(Primitive p, object a, object b):
             out = compute_number(p, <Tensor>b, a, True)
     else:
         return apply2(p, as_tensor(p, a), b)
-    if flags & TRACED:
+    out.flags |= flags & LOST
+    if flags & MARKED:
         inputs[0] = <PyObject*>a
         inputs[1] = <PyObject*>b
-        if wants_node(p, fresh_flags(inputs, 2) if flags & VIEW else flags, out):
+        if wants_node(p, fresh_flags(inputs, 2) if flags & VIEW else flags, out, inputs, 2):
             record(p, inputs, 2, out, None)
     return out
 
@@ -145,7 +147,8 @@ cdef object apply_elementwise(Primitive p, tuple args):
     if flags & SLOW:
         return slow_road(p, tuple(operands), ())
     out = compute(p, inputs, n)
-    if flags & TRACED and wants_node(p, fresh_flags(inputs, n) if flags & VIEW else flags, out):
+    out.flags |= flags & LOST
+    if flags & MARKED and wants_node(p, fresh_flags(inputs, n) if flags & VIEW else flags, out, inputs, n):
         record(p, inputs, n, out, None)
     return out
 

@@ -11,7 +11,6 @@ from cpython.object cimport PyObject
 from libc.string cimport memset
 
 import threading
-import warnings
 
 from cgrad.core.dtype cimport ITEMSIZE
 from cgrad.core.primitive cimport FROM_TANGENT, Primitive, Rule, call_rule, tuple_items
@@ -20,6 +19,7 @@ from cgrad.core.tensor cimport (
 )
 
 from cgrad.core import apply
+from cgrad.core.source import warn
 
 cdef int last_level = 0
 cdef Py_ssize_t n_running = 0          # vmaps that are running, in all threads
@@ -223,8 +223,9 @@ def each(name, function, list values, list batched):
     """function(*operands) for each example of those operands that are batched, and all results along a new first axis."""
     cdef Py_ssize_t i, size = min([shape_of(<Tensor>x)[0] for x, b in zip(values, batched) if b])
     if name not in warned:
+        warn(f"vmap: {name} has no rule for batches and is computed example by example ({size} of them), which is right but slow; "
+             "an operation of your own can have one (its method batch; cgrad.op takes batch=)", RuntimeWarning)
         warned.add(name)
-        warnings.warn(f"vmap: {name} has no rule for batches and is computed example by example, which is right but slow", RuntimeWarning, 2)
     # Where there are no examples, one of zeros tells the shape of the result.
     examples = [(functions.unstack(x, 0) if size else [zero_example(<Tensor>x)]) if b else None for x, b in zip(values, batched)]
     results = [function(*[x if e is None else e[i] for x, e in zip(values, examples)]) for i in range(max(size, 1))]

@@ -21,8 +21,9 @@ from cgrad.core.dtype cimport (
 from cgrad.core.element cimport item_of, store_item
 from cgrad.core.elementwise cimport set_converter
 from cgrad.core.storage cimport BORROWED, LENT, Storage, borrow_storage
+from cgrad.core.tape cimport grad_enabled
 from cgrad.core.tensor cimport (
-    Tensor, leaves_graph, readable, alias_tensor, cast_tensor, copy_into, copy_tensor, empty_tensor, same_shape, shape_of, shape_text,
+    REQUIRES_GRAD, Tensor, leaves_graph, readable, alias_tensor, cast_tensor, copy_into, copy_tensor, empty_tensor, same_shape, shape_of, shape_text,
     storage_tensor, strides_of, view_tensor,
 )
 from cgrad.kernels.table cimport (
@@ -405,6 +406,9 @@ def share_array(object array):
 
 cdef Tensor from_tensor(Tensor x, int target, object copy):
     readable(x, "making a tensor of its numbers (clone() and stack() do it recorded)")
+    if x.flags & REQUIRES_GRAD and grad_enabled():
+        from cgrad.core.untracked import warn_of_copy
+        warn_of_copy(x)
     if target < 0:
         target = x.dtype_id
     if copy is True:

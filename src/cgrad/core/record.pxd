@@ -9,7 +9,7 @@ cdef Node record(Primitive p, PyObject** inputs, int n, Tensor out, tuple option
 cdef object attach(Primitive p, PyObject** inputs, int n, tuple args, int n_options, unsigned int flags, object result)
 cdef bint keeps(Primitive p, PyObject** inputs, int n, int i) noexcept      # would the tape keep input i?
 cdef unsigned int fresh_flags(PyObject** inputs, int n) except? 4096
-cdef bint wants_node(Primitive p, unsigned int flags, Tensor out) noexcept
+cdef bint wants_node(Primitive p, unsigned int flags, Tensor out, PyObject** inputs, int n) except -1
 cpdef take_history(Tensor x, Tensor out, bint written)
 cdef unsigned int versions(tuple tensors) noexcept                   # of their memory, summed: grows with every write
 cdef int make_room(Node node, int n) except -1                       # for the edges and saved values of inputs from the third on

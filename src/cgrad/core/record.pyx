@@ -14,8 +14,8 @@ from cgrad.core.tape cimport (
     FEW_INPUTS, Node, Rest, grad_enabled, inside_op, is_tracked, new_node, node_rest, set_node_shape, track, watch_gradient,
 )
 from cgrad.core.tensor cimport (
-    DERIVED, DETACHED, REQUIRES_GRAD, TRACED, Tensor, UNRECORDED, VIEW, alias_tensor, become_view, copy_tensor, refresh, set_extra, shape_tuple,
-    stale,
+    CUT, DERIVED, FROZEN, LOST, MARKED, NOTED, REQUIRES_GRAD, STEPPED, TRACED, Tensor, UNRECORDED, VIEW, alias_tensor, become_view, copy_tensor,
+    leave_graph, refresh, set_extra, shape_tuple, stale,
 )
 from cgrad.kernels.table cimport FLOAT64
 
@@ -137,14 +137,24 @@ cdef unsigned int fresh_flags(PyObject** inputs, int n) except? 4096:
     return flags
 
 
-cdef bint wants_node(Primitive p, unsigned int flags, Tensor out) noexcept:
-    # After a kernel whose inputs had some flag set: is this call to be recorded?
-    if not flags & REQUIRES_GRAD or p.kind == NONDIFF or KIND[out.dtype_id] != KIND_FLOAT:
-        return False
-    if grad_enabled():
+cdef bint wants_node(Primitive p, unsigned int flags, Tensor out, PyObject** inputs, int n) except -1:
+    # After a kernel whose inputs had some flag set: is this call to be recorded?  If not, its result is told why it has no graph.
+    cdef bint slope = p.kind != NONDIFF and KIND[out.dtype_id] == KIND_FLOAT
+    if flags & REQUIRES_GRAD and slope and grad_enabled():
         return True
-    out.flags |= DERIVED | UNRECORDED if inside_op() else UNRECORDED
+    if flags & REQUIRES_GRAD:
+        leave_graph(out, STEPPED if not slope else DERIVED | UNRECORDED if inside_op() else UNRECORDED)
+    elif flags & NOTED:
+        inherit_line(out, inputs, n)
     return False
+
+
+cdef int inherit_line(Tensor out, PyObject** inputs, int n) except -1:
+    cdef int i
+    for i in range(n):
+        if isinstance(<object>inputs[i], Tensor) and (<Tensor>inputs[i]).flags & NOTED:
+            note_leaving(out, (<Tensor>inputs[i]).extra["left"])
+    return 0
 
 
 cdef object attach(Primitive p, PyObject** inputs, int n, tuple args, int n_options, unsigned int flags, object result):
@@ -160,13 +170,14 @@ cdef object attach(Primitive p, PyObject** inputs, int n, tuple args, int n_opti
                 result = out
                 break
         out = <Tensor>result
-        if not flags & REQUIRES_GRAD or not wants_node(p, flags, out):
+        out.flags |= flags & LOST
+        if not flags & MARKED or not wants_node(p, flags, out, inputs, n):
             return out
         if out.base is not None:
             check_base(out, inputs, n)
     elif isinstance(result, tuple):
         out = None
-        if not flags & REQUIRES_GRAD or p.kind == NONDIFF or not any_wants_node(p, flags, <tuple>result):
+        if not flags & (MARKED | LOST) or not any_wants_node(p, flags, <tuple>result, inputs, n):
             return result
     else:
         return result
@@ -178,11 +189,12 @@ cdef object attach(Primitive p, PyObject** inputs, int n, tuple args, int n_opti
     return result
 
 
-cdef bint any_wants_node(Primitive p, unsigned int flags, tuple results) noexcept:
+cdef bint any_wants_node(Primitive p, unsigned int flags, tuple results, PyObject** inputs, int n) except -1:
     cdef bint wanted = False
     for result in results:
-        if isinstance(result, Tensor) and wants_node(p, flags, <Tensor>result):
-            wanted = True
+        if isinstance(result, Tensor):
+            (<Tensor>result).flags |= flags & LOST
+            wanted |= wants_node(p, flags, <Tensor>result, inputs, n)
     return wanted
 
 
@@ -361,15 +373,15 @@ def writer_of(Tensor x not None):
 
 
 def why_unrecorded(Tensor x not None):
-    """How x came out of the graph: "" if it was never in it, else "no_grad" or "detach", and (file, line, function) if that was noted."""
-    if x.flags & DETACHED:
-        return "detach", None if x.extra is None else x.extra.get("detached")
-    return "no_grad" if x.flags & UNRECORDED else "", None
+    """The ways by which x, or what it was computed from, left the graph, and (file, line, function) if that was noted."""
+    ways = [name for flag, name in ((CUT, "detached"), (UNRECORDED, "unrecorded"), (FROZEN, "frozen")) if x.flags & flag]
+    return ways or ["stepped"] * bool(x.flags & STEPPED), None if x.extra is None else x.extra.get("left")
 
 
-def note_detached(Tensor x not None, source):
-    """Let x remember where it was detached."""
-    set_extra(x, "detached", source)
+def note_leaving(Tensor x not None, source):
+    """Let x remember where it left the graph."""
+    x.flags |= NOTED
+    set_extra(x, "left", source)
 
 
 cdef bint keep(Tensor x, tuple results, list versions) except -1:
@@ -400,5 +412,5 @@ def forget_history(Tensor x not None):
         raise RuntimeError("detach_: a view cannot be taken out of the graph in place; use x.detach()")
     x.node = None
     x.output_number = 0
-    x.flags &= ~<unsigned int>REQUIRES_GRAD
+    leave_graph(x, CUT)
     return x

@@ -9,6 +9,7 @@ cdef bint set_grad_mode(bint enabled) noexcept nogil     # returns what it was
 
 # Whether this thread is inside a user's Op.forward, where recording is off but dependence on tracked inputs is marked.
 cdef bint inside_op() noexcept nogil
+cdef int tell_leaving(object x) except -1                # a tensor left the graph
 cdef void note_number() noexcept nogil                   # a number leaves a tensor, perhaps inside a user's Op.forward
 
 # Name of the user's Op whose rule runs under create_graph in this thread, or None: numbers must not leave the graph there.

@@ -56,6 +56,21 @@ cdef bint inside_op() noexcept nogil:
     return cgrad_inside_op != 0
 
 
+cdef object leaving_watcher = None
+
+
+def set_leaving_watcher(function):
+    """Tell what is called with every tensor that leaves the graph; None: nothing."""
+    global leaving_watcher
+    leaving_watcher = function
+
+
+cdef int tell_leaving(object x) except -1:
+    if leaving_watcher is not None:
+        leaving_watcher(x)
+    return 0
+
+
 cdef void note_number() noexcept nogil:
     global cgrad_inside_op
     if cgrad_inside_op:

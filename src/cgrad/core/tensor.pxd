@@ -13,11 +13,17 @@ cdef enum Flag:
     CONTIGUOUS = 8         # C-contiguous
     DERIVED = 16           # made from tracked inputs inside a user's Op.forward, where recording is off
     BATCHED = 32           # stands for the examples of a batch (batching.pyx): its memory is not to be read
-    UNRECORDED = 64        # made from tracked tensors under no_grad: for why_no_grad
-    DETACHED = 128         # made from a tracked tensor by detach: likewise
+    UNRECORDED = 64        # made from tracked tensors under no_grad
+    DETACHED = 128         # made from a tracked tensor by detach or .data
     SPENT = 256            # a gradient that an optimizer's step has used; view_history is the version it then had
     OVERDUE = 512          # a spent gradient to which backward has added since
+    FROZEN = 1024          # a leaf that was told to require no grad any more
+    STEPPED = 2048         # made from tracked tensors by an operation without slope: a comparison, argmax, a cast to integers
+    CUT = 8192             # detached, or computed from what was
+    NOTED = 4096           # it is known where it left the graph: "left" in `extra`
+    LOST = 64 | 1024 | 2048 | 8192       # why there is no graph (untracked.py): results inherit this
     TRACED = 1 | 4         # flags after which a call may have to be recorded
+    MARKED = 1 | 4 | 4096  # and those after which its result may have more to inherit
     LEVEL = 2 | 32         # carries a tangent or the examples of a batch, at some level
     SLOW = 2 | 16 | 32     # flags that send a call down the slow road
 
@@ -58,6 +64,7 @@ cdef bint same_shape(Tensor x, Tensor y) noexcept
 cdef void become_view(Tensor x, Tensor base) noexcept                               # mark x as a view of base (or of base's base)
 cdef int set_gradient(Tensor x, Tensor g) except -1                                # .grad, without the checks of the property
 cdef int set_extra(Tensor x, str key, object value) except -1
+cdef int leave_graph(Tensor x, unsigned int how) except -1                         # mark a tensor with a flag of LOST
 cdef int readable(Tensor x, str how) except -1                                     # raises for a tensor that stands for a batch
 cdef int leaves_graph(Tensor x, str how) except -1                                 # raises where a number must not leave the graph, or cannot be read
 cdef inline bint stale(Tensor x) noexcept:                                         # a view whose base has got a new history

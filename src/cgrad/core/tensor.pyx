@@ -18,7 +18,7 @@ from cgrad.core.device import COUNTS
 from cgrad.core.element cimport item_of, no_leaf, no_single_number, store_item
 from cgrad.core.pool cimport Pool, give, init_pool, set_dealloc, take, set_pool_limit
 from cgrad.core.storage cimport Storage, new_storage, note_writer, writer_here, written
-from cgrad.core.tape cimport inside_op, note_number, set_grad_mode, strict_rule, track, track_graph, untrack, watch_gradient
+from cgrad.core.tape cimport inside_op, note_number, set_grad_mode, strict_rule, tell_leaving, track, track_graph, untrack, watch_gradient
 from cgrad.kernels.iterate cimport run_cast, run_elementwise
 from cgrad.kernels.table cimport BFLOAT16, MAX_DIMS, loop_t
 
@@ -60,8 +60,7 @@ cdef enum:
 cdef binary_operator_t binary_operator = NULL
 cdef binary_operator_t inplace_operator = NULL
 cdef unary_operator_t unary_operator = NULL
-cdef object getitem = None, setitem = None, rows = None
-cdef object text = None, detach_watcher = None, view_refresher = None
+cdef object getitem = None, setitem = None, rows = None, text = None, view_refresher = None
 cdef newfunc make = NULL               # what makes a blank tensor of a type
 cdef tuple NO_ARGUMENTS = ()
 
@@ -98,12 +97,6 @@ cdef int refresh(Tensor x) except -1:
     finally:
         set_grad_mode(mode)
     return 0
-
-
-def set_detach_watcher(function):
-    """Tell what is called with every tensor that is detached from the graph; None: nothing."""
-    global detach_watcher
-    detach_watcher = function
 
 
 def set_printer(function):
@@ -288,12 +281,13 @@ cdef class Tensor:
         if self.node is not None:
             if value:
                 return
-            raise RuntimeError("requires_grad: only leaf tensors can be told to stop; this one was made by "
-                               f"{self.node!r}. Use x.detach() for a tensor outside the graph")
+            raise RuntimeError(f"requires_grad: only leaf tensors can be told to stop; this one was made by {self.node!r}. Use x.detach() instead")
         if value and KIND[self.dtype_id] != KIND_FLOAT:
-            raise RuntimeError(f"requires_grad: only floating-point tensors have gradients, this one is {dtype_object(self.dtype_id).name}; "
-                               "convert it first, for instance with x.float()")
-        self.flags = self.flags | REQUIRES_GRAD if value else self.flags & ~<unsigned int>REQUIRES_GRAD
+            raise RuntimeError(f"requires_grad: only floating-point tensors have gradients, this one is {self.dtype.name}; convert it first: x.float()")
+        if value:
+            self.flags = self.flags & ~<unsigned int>(LOST | NOTED) | REQUIRES_GRAD
+        elif self.flags & REQUIRES_GRAD:
+            leave_graph(self, FROZEN)
 
     def requires_grad_(self, requires_grad=True):
         """Set `requires_grad` in place and return the tensor.
@@ -336,6 +330,9 @@ cdef class Tensor:
 
     @property
     def grad(self):
+        if self.gradient is None and self.node is not None and not self.retains_grad:
+            from cgrad.core.untracked import warn_of_result
+            warn_of_result(self)
         return self.gradient
 
     @grad.setter
@@ -404,9 +401,7 @@ cdef class Tensor:
         """
         cdef Tensor x = alias_tensor(self)
         if self.flags & (REQUIRES_GRAD | DERIVED):
-            x.flags |= DETACHED
-            if detach_watcher is not None:
-                detach_watcher(x)
+            leave_graph(x, DETACHED | CUT)
         if self.flags & DUAL:
             return (<Tensor>self.extra["dual"][1]).detach()
         if self.flags & BATCHED:
@@ -417,7 +412,7 @@ cdef class Tensor:
     @property
     def data(self):
         """The same memory outside the graph.  Assigning a tensor to it makes a leaf take over that tensor's memory, shape and dtype."""
-        return self.detach() if self.flags & BATCHED else alias_tensor(self)
+        return self.detach() if self.flags & (BATCHED | REQUIRES_GRAD) else alias_tensor(self)
 
     @data.setter
     def data(self, value):
@@ -1015,6 +1010,11 @@ cdef int set_extra(Tensor x, str key, object value) except -1:
     (<dict>x.extra)[key] = value
     track(x)
     return 0
+
+
+cdef int leave_graph(Tensor x, unsigned int how) except -1:
+    x.flags = x.flags & ~<unsigned int>REQUIRES_GRAD | how
+    return tell_leaving(x)
 
 
 cdef int writable(Tensor x, str op) except -1:

@@ -1,19 +1,19 @@
-"""Watchers: functions that are told of every node as it is made, of every gradient as a rule gives it, or of what is detached.
+"""Watchers: functions that are told of every node as it is made, of every gradient as a rule gives it, or of what leaves the graph.
 
-For tools that look for faults; without one, an operation pays a comparison.  Next: record.pyx and engine.pyx, which call them.
+For tools that look for faults; without one, an operation pays a comparison.  Next: record.pyx and engine.pyx, which call them (tape.pyx for what leaves).
 """
 import threading
 
-from cgrad.core import engine, record, tensor
+from cgrad.core import engine, record, tape
 
 _lock = threading.Lock()
-_functions = {"record": [], "gradient": [], "detach": []}
-_set = {"record": record.set_record_watcher, "gradient": engine.set_gradient_watcher, "detach": tensor.set_detach_watcher}
+_functions = {"record": [], "gradient": [], "leave": []}
+_set = {"record": record.set_record_watcher, "gradient": engine.set_gradient_watcher, "leave": tape.set_leaving_watcher}
 
 
 def add(kind, function):
     """Call `function` from now on: "record" (node, inputs, results), "gradient" (node, number of the input, gradient),
-    "detach" (the detached tensor)."""
+    "leave" (the tensor that is out of the graph)."""
     with _lock:
         _functions[kind] = [*_functions[kind], function]
         _install(kind)

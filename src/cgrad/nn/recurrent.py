@@ -2,10 +2,10 @@
 from __future__ import annotations
 
 import math
-import warnings
 
 import cgrad as cg
 from cgrad.core.device import check_device
+from cgrad.core.source import warn
 from cgrad.nn import functional as F
 from cgrad.nn import init
 from cgrad.nn.functional.recurrent import run_layer
@@ -59,7 +59,7 @@ class RNNBase(Module):
         if not 0 <= proj_size < hidden_size or proj_size and mode != "LSTM":
             raise ValueError(f"{name}: proj_size must be less than hidden_size={hidden_size}, and other than 0 for LSTM only; got {proj_size}")
         if dropout and num_layers == 1:
-            warnings.warn(f"{name}: dropout acts between layers, so dropout={dropout} does nothing with num_layers=1", UserWarning, 3)
+            warn(f"{name}: dropout acts between layers, so dropout={dropout} does nothing with num_layers=1")
         self.mode = mode
         self.input_size = input_size
         self.hidden_size = hidden_size

@@ -6,6 +6,7 @@ import builtins
 
 from cgrad.core.arguments import as_floating, reduced_count, result_shape, several_axes
 from cgrad.core.forward import reduce as forward
+from cgrad.core.source import warn
 from cgrad.ops import compare
 from cgrad.ops.define import define, public
 from cgrad.ops.elementwise import sqrt
@@ -33,7 +34,11 @@ def _var_forward(x, axis, keepdims, correction):
         x = x - x[tuple([slice(0, 1) if axis is None or i in axis else slice(None) for i in range(len(shape))])]
         deviation = x - _mean_forward(x, axis, True)
         total = forward.sum(deviation * deviation, axis, True)
-    variance = total / _freedom(shape, axis, correction)
+    freedom = _freedom(shape, axis, correction)
+    if not freedom and total.size:
+        warn(f"var, std: {reduced_count(shape, axis)} elements (of shape {shape}) with correction={correction} leave 0 to divide by, so the result is "
+             "NaN or infinite; take more elements or a smaller correction", RuntimeWarning)
+    variance = total / freedom
     return variance if keepdims else variance.reshape(result_shape(shape, axis))
 
 
@@ -99,7 +104,8 @@ def var(x, axis=None, keepdims=False, *, correction=0, unbiased=None):
 
     Notes
     -----
-    Two passes; constant data give exactly 0.  Gradient: ``2 * g * (x - mean) / (n - correction)``.
+    Two passes; constant data give exactly 0. Where ``n <= correction`` a RuntimeWarning says that the result is NaN or infinite.
+    Gradient: ``2 * g * (x - mean) / (n - correction)``.
 
     Examples
     --------

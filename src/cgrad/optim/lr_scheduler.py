@@ -3,12 +3,12 @@ from __future__ import annotations
 
 import math
 import types
-import warnings
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar, SupportsFloat
 
+from cgrad.core.source import warn
 from cgrad.core.tensor import Tensor
 from cgrad.ops.define import open_doors
 from cgrad.optim.optimizer import Optimizer, check_numbers
@@ -103,7 +103,7 @@ class LRScheduler:
             If the optimizer has taken no step before the first epoch ends: its rate would be skipped.
         """
         if self._step_count == 1 and not self.optimizer._stepped and type(self.optimizer).step is Optimizer.step:
-            warnings.warn(f"{type(self).__name__}: call optimizer.step() before scheduler.step(), or the first learning rate is skipped", stacklevel=2)
+            warn(f"{type(self).__name__}: call optimizer.step() before scheduler.step(), or the first learning rate ({self._last_lr[0]:g}) is skipped")
         self._step_count += 1
         self.last_epoch += 1
         self._set(self.get_lr())

@@ -1,7 +1,6 @@
 """Optimizer: parameter groups, their options, and the state that is saved.  FusedOptimizer: all parameters in one kernel."""
 from __future__ import annotations
 
-import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from copy import deepcopy
@@ -12,6 +11,7 @@ from typing import Any, ClassVar
 import cgrad as cg
 from cgrad.core.convert import writable_or_copied
 from cgrad.core.forward.optim import forget, fused_step, spend
+from cgrad.core.source import warn
 from cgrad.core.tensor import Tensor
 from cgrad.nn.hooks import HookTable, RemovableHandle
 
@@ -206,9 +206,9 @@ class Optimizer:
                 loss = closure()
         for group in self.param_groups:
             if spend(group["params"]) and not self._warned:
+                warn(f"{type(self).__name__}.step: these gradients still hold those of an earlier step, for backward() adds to .grad; "
+                     "call zero_grad() before each backward() (this is said once)")
                 self._warned = True
-                warnings.warn(f"{type(self).__name__}.step: these gradients still hold those of an earlier step, for backward() adds to .grad; "
-                              "call zero_grad() after each step (this is said once)", stacklevel=2)
         try:
             self._update()
         except (TypeError, ValueError, KeyError):

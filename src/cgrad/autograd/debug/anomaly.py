@@ -5,7 +5,7 @@ import threading
 
 from cgrad.core import batching, watchers
 from cgrad.core.source import line_text, users_line
-from cgrad.core.record import note_detached
+from cgrad.core.record import note_leaving
 from cgrad.core.tape import swap_grad_enabled
 from cgrad.core.tensor import Tensor
 from cgrad.ops import PUBLIC
@@ -106,14 +106,14 @@ def _open(mode):
     _state.stack.append(mode)
     watchers.add("record", _recorded)
     watchers.add("gradient", _passed)
-    watchers.add("detach", _detached)
+    watchers.add("leave", _left)
 
 
 def _close():
     _state.stack.pop()
     watchers.remove("record", _recorded)
     watchers.remove("gradient", _passed)
-    watchers.remove("detach", _detached)
+    watchers.remove("leave", _left)
 
 
 def _recorded(node, inputs, results):
@@ -132,10 +132,10 @@ def _recorded(node, inputs, results):
             raise RuntimeError(f"{node.name}: made {bad[0]} in {which}{bad[1]}, given {given}.{_where(node)}")
 
 
-def _detached(x):
-    """Called with every tensor that is detached."""
+def _left(x):
+    """Called with every tensor that leaves the graph."""
     if _current() is not None:
-        note_detached(x, users_line())
+        note_leaving(x, users_line())
 
 
 def _passed(node, i, g):

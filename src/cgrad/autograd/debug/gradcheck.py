@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import contextlib
-import warnings
 
 import numpy as np
 
@@ -10,6 +9,7 @@ from cgrad.autograd.grad import grad
 from cgrad.core.dtype import float64
 from cgrad.core.batching import enter_level, enter_map, leave_map, make_batched, unbatched
 from cgrad.core.forward_mode import make_dual, unpack_dual
+from cgrad.core.source import warn
 from cgrad.core.tensor import Tensor
 from cgrad.ops.creation import tensor
 
@@ -176,7 +176,7 @@ class _Check:
                 raise TypeError(f"{name}: input {i} is {x.dtype}, whose rounding drowns every difference; check with float64, "
                                 "for instance input.double()")
             if x.dtype != float64:
-                warnings.warn(f"{name}: input {i} is {x.dtype}; differences need float64 to be exact enough", stacklevel=4)
+                warn(f"{name}: input {i} is {x.dtype.name}; differences need float64 to be exact enough, for instance input.double()")
             if any(s == 0 and n > 1 for s, n in zip(x.strides, x.shape)):
                 raise ValueError(f"{name}: elements of input {i} share memory (shape {tuple(x.shape)}, strides {tuple(x.strides)}), "
                                  "so they cannot be changed one by one; pass input.clone()")

@@ -12,7 +12,9 @@ from cgrad.core.forward.plan cimport (
 from cgrad.core.tape cimport grad_enabled, inside_op
 from cgrad.core.element cimport store_item
 from cgrad.core.storage cimport written
-from cgrad.core.tensor cimport REQUIRES_GRAD, SLOW, Tensor, alias_tensor, copy_tensor, empty_tensor, refresh, stale, view_tensor, writable
+from cgrad.core.tensor cimport (
+    LOST, NOTED, REQUIRES_GRAD, SLOW, Tensor, UNRECORDED, alias_tensor, copy_tensor, empty_tensor, leave_graph, refresh, stale, view_tensor, writable,
+)
 from cgrad.kernels.index cimport ADD, SET
 from cgrad.kernels.table cimport BOOL, INT64
 
@@ -21,7 +23,7 @@ import numpy as np
 from cgrad.core.convert import tensor_from
 from cgrad.core.batching import any_batched
 from cgrad.core.inplace import check_inplace_target as check_target, write_inplace as write_result
-from cgrad.core.record import take_history
+from cgrad.core.record import note_leaving, take_history
 
 
 # ------------------------------------------------------------------------------------------------------ x[key]
@@ -98,9 +100,16 @@ def get_entry(Tensor x not None, object key):
     if x.flags & (REQUIRES_GRAD | SLOW) and wanted(x.flags):
         return recorded_get(x, frozen(key, x, "getitem")) if plain_key(key) or not any_batched(key) else batched_get(x, key)
     out = basic_view(x, key)
-    if out is not None:
-        return out
-    return batched_get(x, key) if any_batched(key) else read(parse(x, key, "getitem"))
+    if out is None:
+        if any_batched(key):
+            return batched_get(x, key)
+        out = read(parse(x, key, "getitem"))
+    out.flags |= x.flags & LOST
+    if x.flags & REQUIRES_GRAD:
+        leave_graph(out, UNRECORDED)
+    elif x.flags & NOTED:
+        note_leaving(out, x.extra["left"])
+    return out
 
 
 @cython.final
@@ -125,7 +134,7 @@ cdef class Rows:
         if i >= x.dims[0]:
             raise StopIteration
         self.i = i + 1
-        if x.flags & (REQUIRES_GRAD | SLOW) or stale(x):
+        if x.flags & (REQUIRES_GRAD | SLOW | LOST) or stale(x):
             return get_entry(x, i)
         return view_tensor(x, x.rank - 1, x.dims + 1, x.dims + x.rank + 1, i * x.dims[x.rank])
 
@@ -276,6 +285,8 @@ def set_entry(Tensor x not None, object key, object value):
         return
     if not (flags & (REQUIRES_GRAD | SLOW) and wanted(flags)):
         setitem(x, key, value)
+        if not x.flags & REQUIRES_GRAD:
+            x.flags |= UNRECORDED if flags & REQUIRES_GRAD else flags & LOST
         return
     check_target(x, "setitem")
     v = value_for(x, value)
