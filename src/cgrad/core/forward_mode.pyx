@@ -176,7 +176,8 @@ cdef object push(Primitive p, tuple primals, list tangents, tuple options, objec
         extended = options + primitive.facts(primals)
         return call_rule(p.jvp, None, tuple_items(<PyObject*>primals), n, out, extended, n_options, None, tangents, None)
     if p.kind == LINEAR and not p.elementwise:
-        filled = tuple([x if not isinstance(x, Tensor) else functions.zeros_like(x) if t is None else t for x, t in zip(primals, tangents)])
+        filled = tuple([x if not isinstance(x, Tensor) or p.joint is None and p.rules[i] is None else functions.zeros_like(x) if t is None else t
+                        for i, (x, t) in enumerate(zip(primals, tangents))])
         return apply.call(p, filled, options)
     if p.kind == BILINEAR and not p.elementwise:
         total = None

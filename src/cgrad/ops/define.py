@@ -49,8 +49,9 @@ def define(name, *, vjp=None, kind=OTHER, jvp=None, batch=None, fused=None, kern
     vjp : callable, tuple of callables or joint
         The backward rule of each input; None where an input has no gradient.
     kind : str
-        How forward mode follows: ELEMENTWISE (the rules applied to the tangents), LINEAR (the operation on the tangents), BILINEAR
-        (the operation on each tangent in turn), NONDIFF (no derivative), OTHER (`jvp`, else the transposed vjp).
+        How forward mode follows: ELEMENTWISE (the rules applied to the tangents), LINEAR (the operation on the tangents, and on
+        inputs without a rule as they are), BILINEAR (the operation on each tangent in turn), NONDIFF (no derivative), OTHER (`jvp`, else
+        the transposed vjp).
     jvp : callable, optional
         Forward rule; names the tangents ``tx``, ``ty``, ... of the inputs (None where there is none), else what a vjp names.
     batch : callable, optional

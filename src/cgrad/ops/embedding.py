@@ -9,7 +9,7 @@ from cgrad.core.forward import embedding as forward
 from cgrad.ops import compare
 from cgrad.ops.creation import ones
 from cgrad.ops.ranges import arange
-from cgrad.ops.define import NONDIFF, define, joint
+from cgrad.ops.define import LINEAR, NONDIFF, define, joint
 from cgrad.ops.joining import stack
 from cgrad.ops.reduction import _sum
 from cgrad.ops.shape import _reshape, broadcast_to
@@ -28,8 +28,7 @@ def _spread_batch(x, y, n, padding, size):
 # The sums that flow back into a table of n rows: the adjoint of picking.
 _spread_rows = define(
     "spread_rows", forward=forward.spread, inputs=("x", "y"), options=("n", "padding"),
-    vjp=(lambda g, y, padding: _without(embedding(g, y, -1, False), y, padding), None),
-    jvp=lambda tx, y, n, padding: _spread_rows(tx, y, n, padding), batch=_spread_batch, public=False)
+    vjp=(lambda g, y, padding: _without(embedding(g, y, -1, False), y, padding), None), kind=LINEAR, batch=_spread_batch, public=False)
 
 
 def _places_forward(y, n):

@@ -7,32 +7,18 @@ from cgrad.core.arguments import as_tensor, one_axis
 from cgrad.core.forward import gather as along
 from cgrad.core.forward import index as forward
 from cgrad.ops.creation import zeros
-from cgrad.ops.define import define, in_place, public
+from cgrad.ops.define import LINEAR, define, in_place, public
 from cgrad.ops.indexing import _index_scatter, _kept, _key, getitem
 
 
 # ------------------------------------------------------------------------------------------------------------------ gather, scatter
 _gather = define("gather", forward=along.gather, moves=True, inputs=("x", "index"), options=("axis",),
-                 vjp=(lambda g, index, axis, shape_x: _gather_adjoint(g, index, axis, shape_x), None),
-                 jvp=lambda tx, index, axis: _gather(tx, index, axis), public=False)
+                 vjp=(lambda g, index, axis, shape_x: _gather_adjoint(g, index, axis, shape_x), None), kind=LINEAR, public=False)
 _gather_adjoint = define("gather_adjoint", forward=along.gather_adjoint, inputs=("x", "index"), options=("axis", "shape"),
-                         vjp=(lambda g, index, axis: _gather(g, index, axis), None),
-                         jvp=lambda tx, index, axis, shape: _gather_adjoint(tx, index, axis, shape),
+                         vjp=(lambda g, index, axis: _gather(g, index, axis), None), kind=LINEAR,
                          batch=lambda x, index, axis, shape, size: _gather_adjoint(x, index, axis + 1, (size, *shape)), public=False)
 _scatter_clear = define("scatter_clear", forward=along.scatter_clear, moves=True, inputs=("x", "index"), options=("axis",),
-                        vjp=(lambda g, index, axis: _scatter_clear(g, index, axis), None),
-                        jvp=lambda tx, index, axis: _scatter_clear(tx, index, axis), public=False)
-
-
-def _scatter_add_tangent(tx, tsrc, index, axis, out):
-    if tsrc is None:
-        return tx
-    return _scatter_add(along.zeros_for(out) if tx is None else tx, tsrc, index, axis)
-
-
-def _scatter_tangent(tx, tsrc, src, index, axis, out):
-    tx = along.zeros_for(out) if tx is None else tx
-    return _scatter(tx, along.zeros_for(src) if tsrc is None else tsrc, index, axis)
+                        vjp=(lambda g, index, axis: _scatter_clear(g, index, axis), None), kind=LINEAR, public=False)
 
 
 def _gradient_of_src(g, index, axis, shape_src, stays=None):
@@ -45,12 +31,11 @@ def _gradient_of_src(g, index, axis, shape_src, stays=None):
 
 
 _scatter_add = define("scatter_add", forward=along.scatter_add, inputs=("x", "src", "index"), options=("axis",),
-                      vjp=(lambda g: g, lambda g, index, axis, shape_src: _gradient_of_src(g, index, axis, shape_src), None),
-                      jvp=_scatter_add_tangent, public=False)
+                      vjp=(lambda g: g, lambda g, index, axis, shape_src: _gradient_of_src(g, index, axis, shape_src), None), kind=LINEAR, public=False)
 _scatter = define("scatter", forward=along.scatter, moves=True, inputs=("x", "src", "index"), options=("axis",),
                   vjp=(lambda g, index, axis: _scatter_clear(g, index, axis),
                        lambda g, index, axis, shape_src: _gradient_of_src(g, index, axis, shape_src, along.last_scatters(index, axis, g.shape)), None),
-                  jvp=_scatter_tangent, public=False)
+                  kind=LINEAR, public=False)
 
 
 def _fitting(x, index, *more):

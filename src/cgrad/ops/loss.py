@@ -12,7 +12,7 @@ from cgrad.ops import compare
 from cgrad.ops.arithmetic import maximum, minimum
 from cgrad.ops.creation import full
 from cgrad.ops.ranges import arange
-from cgrad.ops.define import define, joint
+from cgrad.ops.define import LINEAR, define, joint
 from cgrad.ops.elementwise import exp, log, log1p
 from cgrad.ops.gathering import _gather, _gather_adjoint
 from cgrad.ops.joining import concat, stack
@@ -53,12 +53,10 @@ binary_cross_entropy = define("binary_cross_entropy", forward=_forward, inputs=(
 _OPTIONS = ("axis", "ignored", "n_classes")
 _spread_class = define(
     "spread_class", forward=classes.spread, inputs=("x", "y"), options=_OPTIONS,
-    vjp=(lambda g, y, axis, ignored, n_classes: pick_class(g, y, axis, ignored, n_classes), None),
-    jvp=lambda tx, y, axis, ignored, n_classes: _spread_class(tx, y, axis, ignored, n_classes), public=False)
+    vjp=(lambda g, y, axis, ignored, n_classes: pick_class(g, y, axis, ignored, n_classes), None), kind=LINEAR, public=False)
 pick_class = define(
     "pick_class", forward=lambda x, y, axis, ignored, n_classes: classes.pick(x, y, axis, ignored), inputs=("x", "y"), options=_OPTIONS,
-    vjp=(lambda g, y, axis, ignored, n_classes: _spread_class(g, y, axis, ignored, n_classes), None),
-    jvp=lambda tx, y, axis, ignored, n_classes: pick_class(tx, y, axis, ignored, n_classes), public=False)
+    vjp=(lambda g, y, axis, ignored, n_classes: _spread_class(g, y, axis, ignored, n_classes), None), kind=LINEAR, public=False)
 
 
 # -------------------------------------------------------------------------------------- cross-entropy of classes given by index

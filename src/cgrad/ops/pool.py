@@ -18,10 +18,10 @@ _largest = define("max_pool", forward=lambda x, name, windows: forward.max_pool(
 
 # The elements of x at the places y, and the transpose: zeros with the elements of x added there.
 _pick = define("pick_places", forward=forward.pick, inputs=("x", "y"), options=("windows",),
-               vjp=(lambda g, y, windows: _place(g, y, windows), None), jvp=lambda tx, y, windows: _pick(tx, y, windows),
+               vjp=(lambda g, y, windows: _place(g, y, windows), None), kind=LINEAR,
                batch=lambda x, y, windows: _pick(x, y, windows), public=False)
 _place = define("add_places", forward=forward.place, inputs=("x", "y"), options=("windows",),
-                vjp=(lambda g, y, windows: _pick(g, y, windows), None), jvp=lambda tx, y, windows: _place(tx, y, windows),
+                vjp=(lambda g, y, windows: _pick(g, y, windows), None), kind=LINEAR,
                 batch=lambda x, y, windows: _place(x, y, windows), public=False)
 
 # The same as _pick where the elements z at the places are known.  The tape keeps the places alone, so the result may be written over.
@@ -47,7 +47,7 @@ _average_spread = define("avg_pool_spread", forward=forward.average_spread, inpu
 #: max_unpool(x, y, n): zeros with n elements along the last axis, the elements of x at the places y.  Where windows overlapped, places and
 #: values come several times; each then gets the gradient there, as in PyTorch.
 max_unpool = define("max_unpool", forward=gather.unpool, inputs=("x", "y"), options=("n",),
-                    vjp=(lambda g, y: _gather(g, y, y.ndim - 1), None), jvp=lambda tx, y, n: max_unpool(tx, y, n),
+                    vjp=(lambda g, y: _gather(g, y, y.ndim - 1), None), kind=LINEAR,
                     batch=lambda x, y, n: max_unpool(x, y, n), public=False)
 
 #: sample(x, y, z): sums over taps of weights y (*, taps, k) times the elements of x (*, channels, n) at the places z (*, taps, k), 0 at -1.

@@ -152,11 +152,6 @@ def last_scatters(Tensor index not None, int axis, tuple shape not None):
     return None if all_stay else number
 
 
-def zeros_for(Tensor x not None):
-    """Zeros in the shape and dtype of `x`."""
-    return zeros(x.dtype_id, shape_tuple(x.rank, shape_of(x)))
-
-
 # ------------------------------------------------------------------------------------------------------ masks
 
 cdef Tensor as_mask(Tensor x):
