@@ -35,24 +35,13 @@ int = int32
 newaxis = None
 __array_api_version__ = "2024.12"
 
-_LAZY = ("nn", "optim", "data", "distributed", "fft", "func", "linalg", "special", "cuda", "utils")
-_LAZY_FUNCTIONS = {
-    "checkpoint_budget": "cgrad.autograd.budget", "explain": "cgrad.show.explain", "foreign_op": "cgrad.ops.foreign", "graph": "cgrad.show.graph",
-    "load": "cgrad.files", "profile": "cgrad.show.profile", "save": "cgrad.files",
-}
 
-
-def __getattr__(name):
-    import importlib
-    if name in _LAZY:
-        return importlib.import_module("cgrad." + name)
-    if name in _LAZY_FUNCTIONS:
-        module = importlib.import_module(_LAZY_FUNCTIONS[name])
-        _open_doors(vars(module))
-        return getattr(module, name)
+def _hint(name):
     from cgrad.porting import hint
-    raise AttributeError(f"module 'cgrad' has no attribute {name!r}{hint(name)}")
+    return hint(name)
 
 
-def __dir__():
-    return sorted([n for n in globals() if not n.startswith("_")] + [*_LAZY, *_LAZY_FUNCTIONS])
+_open_doors(globals(), {
+    **dict.fromkeys(("nn", "optim", "data", "distributed", "fft", "func", "linalg", "special", "cuda", "utils")), "checkpoint_budget": ".autograd.budget",
+    "explain": ".show.explain", "foreign_op": ".ops.foreign", "graph": ".show.graph", "load": ".files", "profile": ".show.profile", "save": ".files",
+}, _hint)

@@ -6,7 +6,7 @@ from cgrad.core.arguments import as_tensor, several_axes, whole_number
 from cgrad.core.device import check_device
 from cgrad.ops.creation import finish
 from cgrad.ops.ranges import arange
-from cgrad.ops.define import door
+from cgrad.ops.define import door, open_doors
 from cgrad.ops.joining import concat
 from cgrad.ops.repeating import roll
 
@@ -183,7 +183,8 @@ def ifftshift(x, axes=None):
     return _shifted("ifftshift", x, axes, True)
 
 
-def __getattr__(name):
-    if name in _COMPLEX:
-        raise AttributeError(f"cgrad.fft.{name}: the transform has complex numbers on one side, and complex dtypes do not exist yet")
-    raise AttributeError(f"module 'cgrad.fft' has no attribute {name!r}")
+def _hint(name):
+    return "; the transform has complex numbers on one side, and complex dtypes do not exist yet" if name in _COMPLEX else ""
+
+
+open_doors(globals(), hint=_hint)

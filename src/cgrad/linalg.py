@@ -6,6 +6,7 @@ Matrices are the last two axes of a tensor, all leading axes are batches.  The n
 from cgrad.core.arguments import as_tensor
 from cgrad.core.forward.lapack import LinAlgError
 from cgrad.ops.triangles import diagonal_number
+from cgrad.ops.define import open_doors
 from cgrad.ops.diagonal import _diagonal, _two_axes, trace
 from cgrad.ops.linalg.decompositions import (
     cholesky, cholesky_ex, eigh, eigvalsh, qr, svd, svdvals,
@@ -69,8 +70,9 @@ def diagonal(x, offset=0, axis1=-2, axis2=-1):
     return _diagonal(x, diagonal_number(offset), _two_axes("diagonal", axis1, axis2, x.ndim))
 
 
-def __getattr__(name):
-    if name in ("eig", "eigvals"):
-        raise AttributeError(f"cgrad.linalg.{name}: eigenvalues of matrices that are not symmetric are complex, and complex dtypes do not exist "
-                             "yet; use eigh or eigvalsh for symmetric matrices")
-    raise AttributeError(f"module 'cgrad.linalg' has no attribute {name!r}")
+def _hint(name):
+    return ("; eigenvalues of matrices that are not symmetric are complex, and complex dtypes do not exist yet; use eigh or eigvalsh for symmetric "
+            "matrices") if name in ("eig", "eigvals") else ""
+
+
+open_doors(globals(), hint=_hint)

@@ -5,6 +5,7 @@ from typing import Any
 from cgrad.core import tape, tensor
 from cgrad.core.arguments import whole_number
 from cgrad.core.storage import memory_reset_peak, memory_set_limit, memory_stats, memory_trim
+from cgrad.ops.define import open_doors
 
 __all__ = ["report", "reset_peak", "set_limit", "stats", "trim"]
 
@@ -50,7 +51,7 @@ def trim(keep=0):
     >>> cg.memory.stats()["cached_bytes"]
     0
     """
-    freed = memory_trim(keep)
+    freed = memory_trim(whole_number("trim", "keep", keep))
     for limit in (0, memory_stats()["limit_bytes"]):
         _limit_pools(limit)
     return freed
@@ -97,12 +98,4 @@ def _limit_pools(limit):
     tensor.limit_pool(limit)
 
 
-def __getattr__(name):
-    if name == "report":
-        import importlib
-        return importlib.import_module("cgrad.show.report").report
-    raise AttributeError(f"module 'cgrad.memory' has no attribute {name!r}")
-
-
-def __dir__():
-    return sorted([*globals(), "report"])
+open_doors(globals(), {"report": "cgrad.show.report"})

@@ -3,6 +3,7 @@
 The functions themselves, with their formulas and gradients, are in ``ops/special.py``, ``ops/gamma.py`` and ``ops/elementwise.py``.
 """
 from cgrad.ops.arithmetic import logaddexp
+from cgrad.ops.define import open_doors
 from cgrad.ops.elementwise import erf, erfc, exp2, expm1, log1p, round
 from cgrad.ops.elementwise import logsigmoid as log_expit
 from cgrad.ops.elementwise import sigmoid as expit
@@ -24,3 +25,4 @@ __all__ = [
 
 for _function in (entr, erfcx, i0e, i1, i1e, log_ndtr, ndtr, ndtri, xlog1py, zeta):     # public here alone, which pickle has to know
     _function.__module__ = _function.op.__module__ = __name__
+open_doors(globals())

@@ -86,7 +86,7 @@ def out_argument(y):
 
 @pytest.mark.parametrize(("write", "name"), [
     (augmented, "add"), (underscore, "exp_"), (by_keyword, "clip_"), (setitem, "setitem"), (setitem_by_indices, "setitem"), (copied, "copy_"),
-    (filled, "fill_"), (random_numbers, "random numbers"), (through_a_view, "multiply"), (through_views_of_views, "subtract"),
+    (filled, "zero_"), (random_numbers, "random numbers"), (through_a_view, "multiply"), (through_views_of_views, "subtract"),
     (through_detach, "multiply"), (without_recording, "multiply"), (out_argument, "add"),
 ], ids=lambda value: getattr(value, "__name__", ""))
 def test_every_way_of_writing_is_named_with_its_line(write, name):

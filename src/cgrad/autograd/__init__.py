@@ -30,25 +30,8 @@ __all__ = [
     "saved_tensors_hooks", "set_detect_anomaly", "set_grad_enabled", "watch",
 ]
 
-_LAZY = {                 # what is loaded when first used
-    "GradcheckError": "debug.gradcheck", "check_op": "debug.check_op", "checkpoint_budget": "budget", "detect_anomaly": "debug.anomaly",
-    "gradcheck": "debug.gradcheck", "gradgradcheck": "debug.gradcheck", "is_anomaly_enabled": "debug.anomaly",
-    "save_on_disk": "saved", "saved_tensors_hooks": "saved", "set_detect_anomaly": "debug.anomaly", "watch": "debug.watch",
-}
-
-
-def __getattr__(name):
-    if name not in _LAZY:
-        raise AttributeError(f"module 'cgrad.autograd' has no attribute {name!r}")
-    from importlib import import_module
-    module = import_module("cgrad.autograd." + _LAZY[name])
-    open_doors(vars(module))
-    value = globals()[name] = getattr(module, name)
-    return value
-
-
-def __dir__():
-    return sorted([*globals(), *_LAZY])
-
-
-open_doors(globals())
+open_doors(globals(), {                 # what is loaded when first used
+    "GradcheckError": ".debug.gradcheck", "check_op": ".debug.check_op", "checkpoint_budget": ".budget", "detect_anomaly": ".debug.anomaly",
+    "gradcheck": ".debug.gradcheck", "gradgradcheck": ".debug.gradcheck", "is_anomaly_enabled": ".debug.anomaly",
+    "save_on_disk": ".saved", "saved_tensors_hooks": ".saved", "set_detect_anomaly": ".debug.anomaly", "watch": ".debug.watch",
+})

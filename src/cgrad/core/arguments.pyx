@@ -55,9 +55,12 @@ def whole_number(str name, str what, value):
     if isinstance(value, bool):
         raise TypeError(f"{name}: {what} must be an integer, got the bool {value}")
     try:
-        return operator.index(value)
+        value = operator.index(value)
     except TypeError:
         raise TypeError(f"{name}: {what} must be an integer, got {value!r}") from None
+    if not -2 ** 63 <= value < 2 ** 63:
+        raise OverflowError(f"{name}: {what} must fit 64 bits, got {value}")
+    return value
 
 
 cdef Py_ssize_t axis_in(str name, axis, Py_ssize_t ndim, str what) except -1:

@@ -4,6 +4,7 @@ from cpython.object cimport PyObject, PyTypeObject
 # Calls of the instances of a type go to the function at this offset in them.
 cdef extern from *:
     """
+    static inline int cgrad_failed(void) { return -1; }
     static inline void cgrad_call_by_vector(PyTypeObject *type, Py_ssize_t offset) {
         type->tp_vectorcall_offset = offset;
         type->tp_call = PyVectorcall_Call;
@@ -11,6 +12,7 @@ cdef extern from *:
         PyType_Modified(type);
     }
     """
+    int failed "cgrad_failed" () except -1                                  # raises the error that is set
     Py_ssize_t PyVectorcall_NARGS(size_t nargsf)
     void call_by_vector "cgrad_call_by_vector" (PyTypeObject* type, Py_ssize_t offset) noexcept
 

@@ -15,10 +15,6 @@ cdef extern from "Python.h":
     object PyObject_Vectorcall(object function, PyObject** args, size_t nargsf, PyObject* names)
 
 cdef extern from *:
-    """
-    static int cgrad_failed(void) { return -1; }
-    """
-    int failed "cgrad_failed" () except -1                                  # raises the error that is set
     PyObject* call_vector "PyObject_Vectorcall" (object function, PyObject** args, size_t nargsf, PyObject* names) noexcept
 
 cdef extern from *:
@@ -136,7 +132,7 @@ cdef object explain(object function, dict renames, PyObject** args, size_t nargs
     cdef Py_ssize_t k, n = PyVectorcall_NARGS(nargsf)
     try:
         failed()
-    except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, AssertionError) as error:
+    except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, AssertionError, BufferError) as error:
         from cgrad.core.mistakes import explained
         named = named_arguments(args, n, names)
         better = explained(function.__name__, function, renames, tuple([<object>args[k] for k in range(n)]), named, error)

@@ -164,7 +164,7 @@ cdef int dtype_id(object dtype) except -1:
         return _default
     try:
         found = BY_KEY.get(dtype)
-        if found is None and not isinstance(dtype, str):
+        if found is None and dtype is not None and not isinstance(dtype, str):          # NumPy takes None for float64
             dtype = np.dtype(dtype)
             found = bfloat16 if dtype.name == "bfloat16" else BY_KEY.get(dtype.type)
     except TypeError:

@@ -7,6 +7,7 @@ from cpython.object cimport PyObject
 
 import numpy as np
 
+from cgrad.core.door cimport failed
 from cgrad.core.dtype cimport (
     ITEMSIZE, KIND, KIND_BOOL, KIND_FLOAT, KIND_INT, promote, default_float, dtype_object,
 )
@@ -18,6 +19,19 @@ from cgrad.core.tensor cimport (
 )
 from cgrad.kernels.iterate cimport run_converted
 from cgrad.kernels.table cimport BOOL, INT64, MAX_DIMS, computing_dtype, loop_t
+
+
+ctypedef int (*quiet_store_t)(int dtype, char* data, object value) noexcept
+cdef quiet_store_t store = <quiet_store_t>store_item          # -1 for an error, which `refused` takes up
+
+
+cdef int refused(Primitive p, int dtype, object value) except -1:
+    try:
+        failed()
+    except (OverflowError, ValueError) as error:
+        raise type(error)(f"{p.name}: {value!r:.40} is out of range for {dtype_object(dtype).name}, the dtype of the tensor that it meets") from None
+    return 0
+
 
 cdef int _i
 for _i in range(MAX_INPUTS + 1):
@@ -216,7 +230,8 @@ cdef Tensor compute(Primitive p, PyObject** inputs, int n):
         else:
             if KIND[dtype] == KIND_FLOAT and p.result != BOOLEAN:
                 held[i + 1] = seen[i + 1]       # a number that meets float16 is not rounded to it, unless to be compared
-            store_item(held[i + 1], <char*>&numbers[i], value)
+            if store(held[i + 1], <char*>&numbers[i], value):
+                refused(p, held[i + 1], value)
             for k in range(rank):
                 layout[i][k] = 0
             data[i + 1] = <char*>&numbers[i]
@@ -261,7 +276,8 @@ cdef bint compute_over(Primitive p, PyObject** inputs, int n, Tensor out) except
         else:
             if with_number(dtype, number_kind(value)) != dtype:
                 return False
-            store_item(dtype, <char*>&numbers[i], value)
+            if store(dtype, <char*>&numbers[i], value):
+                refused(p, dtype, value)
             data[i + 1] = <char*>&numbers[i]
             steps[i + 1] = 0
     data[0] = out.data
@@ -297,7 +313,8 @@ cdef Tensor compute_number(Primitive p, Tensor x, object number, bint number_fir
         inputs[1 if number_first else 0] = <PyObject*>x
         inputs[0 if number_first else 1] = <PyObject*>number
         return compute(p, inputs, 2)
-    store_item(dtype, <char*>&value, number)
+    if store(dtype, <char*>&value, number):
+        refused(p, dtype, number)
     if p.whole_exponent and KIND[dtype] == KIND_INT and not number_first:
         check_exponent(number)
     out = empty_like(x, BOOL if p.result == BOOLEAN else dtype)

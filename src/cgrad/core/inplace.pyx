@@ -22,7 +22,6 @@ from cgrad.core.tensor cimport (
     set_extra, set_inplace_operator, shape_of, shape_text, shape_tuple, stale, writable,
 )
 
-from cgrad.core.apply import OPERATOR_SYMBOLS
 from cgrad.core.door import set_out_writer
 from cgrad.core.tape import latest_sequence
 
@@ -250,7 +249,7 @@ cdef object inplace_operation(int which, object x, object y):
         return NotImplemented
     if p is not None:
         return apply_inplace(p, x, y, p.name)
-    return by_function(OPERATOR_SYMBOLS[which], operator_function(which), x, (y,), {})
+    return by_function(operator_function(which).__name__, operator_function(which), x, (y,), {})
 
 
 cdef object by_function(str name, object function, Tensor x, tuple args, dict kwargs):

@@ -19,14 +19,14 @@ from cgrad.core.tensor import Tensor
 
 _OURS = (HERE, "src/cgrad", os.path.dirname(np.__file__), "<frozen")          # where Cython says that its code is, too; and Python's own
 _LIBRARY = os.path.dirname(inspect.__file__)
-_EXPLAINED = {AttributeError: TypeError, KeyError: TypeError, ZeroDivisionError: ValueError, AssertionError: ValueError, TypeError: TypeError,
-              ValueError: ValueError, IndexError: IndexError, OverflowError: OverflowError, AxisError: AxisError, LinAlgError: LinAlgError}
+_EXPLAINED = {AttributeError: TypeError, KeyError: TypeError, ZeroDivisionError: ValueError, AssertionError: ValueError,
+              **{kind: kind for kind in (TypeError, ValueError, IndexError, OverflowError, BufferError, AxisError, LinAlgError)}}
 _OF_OPERATION = re.compile(r"[A-Za-z_][\w.]*: ")
 _MISSED = re.compile(r"([\w.<>]+)\(\) ")
 _PYTHONS_OWN = re.compile(r"' object |operand|unpack|not supported between|out of range|out of bounds|too large to convert|Argument '|argument must be|"
                           r"must be real number|must be integers|Cannot convert|an integer is required|cannot be interpreted|can only concatenate|"
                           r"math domain|'\w+'$|no len|is not iterable|division by zero|unhashable|invalid literal|not convert|ufunc '|formatting|zip\(|"
-                          r"os.PathLike|Python scalars")
+                          r"os.PathLike|truth value|Python scalars")
 _WRONG_TYPE = re.compile(r"Argument '\w+' (must not be None|has incorrect type \(expected cgrad.core.tensor)|Cannot convert \S+ to cgrad.core.tensor")
 
 
@@ -109,13 +109,18 @@ def _misfit(signature, renames, args, named, text):
     if refused:
         for key in named:
             if renames.get(key, key) not in parameters and refused[1] in (key, renames.get(key)):
-                near = difflib.get_close_matches(key, [*parameters, *renames], 1)
-                return f"no argument is called {key!r}" + (f"; did you mean {near[0]!r}?" if near else "")
+                return f"no argument is called {key!r}" + did_you_mean(key, [*parameters, *renames])
     try:
         signature.bind(*args, **{renames.get(key, key): value for key, value in named.items()})
     except TypeError as error:
         return f"{error} ({len(args)} given by position)" if "positional" in str(error) else str(error)
     return None
+
+
+def did_you_mean(name, names):
+    """The name that is most like another one, as the end of a sentence; nothing if none is."""
+    near = difflib.get_close_matches(name, names, 1)
+    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def _brief(signature):
@@ -141,7 +146,8 @@ def _in_our_words(error, text, given, owner):
                 return f"{key} must be a tensor, got {described(value)}"
     if _WRONG_TYPE.match(text) or tensors and isinstance(error, AttributeError) and hasattr(Tensor, str(error.name)):
         return f"expected a tensor, got {_listed(others or given)}"
-    return f"cannot work with {_listed(given)}: {text}"
+    named = {key: value for key, value in others.items() if f"'{type(value).__name__}'" in text}
+    return f"cannot work with {_listed(named or given)}: {text}"
 
 
 def _listed(given):

@@ -221,17 +221,6 @@ cdef class Tensor:
         """
         return self.count
 
-    def element_size(self):
-        """The size of an element in bytes.
-
-        Examples
-        --------
-        >>> import cgrad as cg
-        >>> cg.zeros(2).element_size()
-        4
-        """
-        return ITEMSIZE[self.dtype_id]
-
     def data_ptr(self):
         """The address of the first element.
 
@@ -254,17 +243,6 @@ cdef class Tensor:
         False
         """
         return bool(self.flags & CONTIGUOUS)
-
-    def is_floating_point(self):
-        """Whether the dtype is a floating one.
-
-        Examples
-        --------
-        >>> import cgrad as cg
-        >>> cg.zeros(2).is_floating_point()
-        True
-        """
-        return KIND[self.dtype_id] == KIND_FLOAT
 
     # ------------------------------------------------------------------ the tape's view of it
     @property
@@ -507,7 +485,8 @@ cdef class Tensor:
         raise TypeError("del: elements of a tensor cannot be deleted")
 
     def __contains__(self, value):
-        return bool((self == value).any())
+        equal = self == value
+        return equal is not False and bool(equal.any())          # False for what a tensor cannot be compared with
 
     def __hash__(self):
         return <Py_ssize_t>(<size_t><PyObject*>self >> 4)
@@ -519,7 +498,10 @@ cdef class Tensor:
         if self.rank == 0 and spec:
             readable(self, "format")
             return format(item_of(self.dtype_id, self.data), spec)
-        return format(text(self), spec)
+        try:
+            return format(text(self), spec)
+        except ValueError:
+            raise ValueError(f"format: {spec!r} is for one number, and the tensor has shape {self.shape}; use cgrad.set_printoptions") from None
 
     # ------------------------------------------------------------------ buffers
     def __getbuffer__(self, Py_buffer* buffer, int flags):
@@ -941,7 +923,7 @@ cdef int copy_into(Tensor target, Tensor source, str name="copy_") except -1:
     cdef Py_ssize_t strides[MAX_DIMS]
     cdef int lead = target.rank - source.rank
     cdef int i
-    writable(target, "copy")
+    writable(target, "copy_")
     # Leading axes of length 1 that the target lacks are dropped, as NumPy does on assignment.
     for i in range(-lead):
         if source.dims[i] != 1:
@@ -966,7 +948,7 @@ cdef int copy_into(Tensor target, Tensor source, str name="copy_") except -1:
 
 
 cdef int cannot_broadcast(Tensor target, Tensor source) except -1:
-    raise ValueError(f"copy: a value of shape {shape_text(source.rank, source.dims)} cannot be broadcast to shape {shape_text(target.rank, target.dims)}")
+    raise ValueError(f"copy_: a value of shape {shape_text(source.rank, source.dims)} cannot be broadcast to shape {shape_text(target.rank, target.dims)}")
 
 
 cdef Tensor scalar_tensor(object value, int dtype):

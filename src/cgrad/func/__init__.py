@@ -19,6 +19,9 @@ from cgrad.func.jvp import jvp
 from cgrad.func.linearize import linearize
 from cgrad.func.vjp import vjp
 from cgrad.func.vmap import vmap
+from cgrad.ops.define import open_doors
 
 __all__ = ["functional_call", "grad", "hessian", "hvp", "jacfwd", "jacobian", "jacrev", "jvp", "linearize",
            "stack_module_state", "value_and_grad", "vjp", "vmap"]
+
+open_doors(globals())

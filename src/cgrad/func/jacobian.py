@@ -56,7 +56,7 @@ def jacrev(func: Callable[_P, Any], argnums: int | Sequence[int] = 0, has_aux: b
     tensor([[2., 0.],
             [0., 4.]])
     """
-    _check_chunk("jacrev", chunk_size)
+    _check("jacrev", func, chunk_size)
 
     def transformed(*args, **kwargs):
         pulled = Pullback("jacrev", func, args, kwargs, argnums, has_aux)
@@ -65,7 +65,8 @@ def jacrev(func: Callable[_P, Any], argnums: int | Sequence[int] = 0, has_aux: b
     return transformed
 
 
-def _check_chunk(name, chunk_size):
+def _check(name, func, chunk_size):
+    checked(name, func)
     if chunk_size is not None and (isinstance(chunk_size, bool) or operator.index(chunk_size) < 1):
         raise ValueError(f"{name}: chunk_size must be a positive number of rows or columns, got {chunk_size!r}")
 
@@ -145,7 +146,7 @@ def jacfwd(func: Callable[_P, Any], argnums: int | Sequence[int] = 0, has_aux: b
     tensor([[2., 0.],
             [0., 4.]])
     """
-    _check_chunk("jacfwd", chunk_size)
+    _check("jacfwd", func, chunk_size)
 
     def transformed(*args, **kwargs):
         picked = Picked("jacfwd", func, args, kwargs, argnums)
@@ -229,7 +230,7 @@ def jacobian(func: Callable[_P, Any], argnums: int | Sequence[int] = 0, has_aux:
         return jacfwd(func, argnums, has_aux, chunk_size=chunk_size)
     if mode == "reverse":
         return jacrev(func, argnums, has_aux, chunk_size=chunk_size)
-    _check_chunk("jacobian", chunk_size)
+    _check("jacobian", func, chunk_size)
 
     def transformed(*args, **kwargs):
         pulled = Pullback("jacobian", func, args, kwargs, argnums, has_aux)
@@ -270,6 +271,7 @@ def hessian(func: Callable[_P, Any], argnums: int | Sequence[int] = 0, has_aux: 
     tensor([[ 6.,  0.],
             [ 0., 12.]])
     """
+    checked("hessian", func)
     return jacrev(jacrev(func, argnums, has_aux), argnums, has_aux, chunk_size=chunk_size)
 
 

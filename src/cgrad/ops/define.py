@@ -5,6 +5,7 @@ A rule's parameter names say what the tape keeps: inputs by name, `out` the resu
 The kind gives forward mode and batching.  Next: arithmetic.py, the first entries; op.py, the same two sides as a class for users.
 """
 
+import importlib
 import inspect
 import re
 
@@ -141,7 +142,7 @@ def door(function, name=None, module="cgrad", out=True):
     >>> total(1, dim=2)
     (1, 2)
     """
-    parameters = _parameters(function)
+    parameters = _parameters(function) if hasattr(function, "__code__") else ()
     name = name or function.__name__
     renames = {other: p for p in parameters for other in aliases.KEYWORDS.get(p, ()) if other not in parameters}
     if out:
@@ -152,22 +153,44 @@ def door(function, name=None, module="cgrad", out=True):
     return entry
 
 
-def open_doors(namespace):
-    """Let the errors of what a module, given by its ``globals()``, lists in ``__all__`` say more.
+def open_doors(namespace, lazy=None, hint=None):
+    """Let the errors of what a module, given by its ``globals()``, lists in ``__all__`` say more, and those of a name that it does not have.
 
     Plain functions become doors, and so do public methods that take arguments; `forward` is called by `Module.__call__`, which does it.
+    `lazy` are names that are loaded when they are first used, each with the module where it is, None for a module itself;
+    ``hint(name)`` may know a better end of the sentence than a name that is like it.
     """
-    for name in namespace["__all__"]:
+    module, lazy = namespace["__name__"], lazy or {}
+
+    def public_names():
+        return sorted({name for name in namespace if not name.startswith("_")}.union(lazy))
+
+    def find(name):
+        if name in lazy:
+            found = importlib.import_module(lazy[name] or f".{name}", module)
+            if lazy[name]:
+                open_doors(vars(found))
+                found = namespace[name] = getattr(found, name)
+            return found
+        from cgrad.core.mistakes import did_you_mean
+        raise AttributeError(f"module {module!r} has no attribute {name!r}" + ((hint(name) if hint else "") or did_you_mean(name, public_names())))
+
+    for name in namespace.get("__all__") or public_names():
         value = namespace.get(name)
-        if inspect.isfunction(value):
-            namespace[name] = door(value, module=namespace["__name__"], out=False)
-        elif type(value) is type:
-            explain_errors_of_class(value)
-            for base in value.__mro__:
-                if base.__module__.startswith("cgrad.") and base.__flags__ & 512:          # not Tensor, which nobody can change
-                    for key, method in list(vars(base).items()):
-                        if inspect.isfunction(method) and _is_called_with_arguments(key, method):
-                            setattr(base, key, Door(method, {}))
+        if inspect.isfunction(value) or inspect.isbuiltin(value):
+            namespace[name] = door(value, module=module, out=False)
+        elif type(value) is type and "__all__" in namespace:
+            _open_class(value)
+    namespace["__getattr__"], namespace["__dir__"] = find, public_names
+
+
+def _open_class(value):
+    explain_errors_of_class(value)
+    for base in value.__mro__:
+        if base.__module__.startswith("cgrad.") and base.__flags__ & 512:          # not Tensor, which nobody can change
+            for key, method in list(vars(base).items()):
+                if inspect.isfunction(method) and _is_called_with_arguments(key, method):
+                    setattr(base, key, Door(method, {}))
 
 
 def _is_called_with_arguments(name, method):
@@ -201,6 +224,13 @@ def in_place(function, name=None):
         method.__signature__ = _signature(function.primitive.input_names, False)
     method.__doc__ = f"`{function.__name__}` written into the tensor itself, which is returned.  Gradient: that of `{function.__name__}`."
     register_method(method.__name__, method)
+
+
+def as_property(name, get, doc):
+    """Hang a property without setter onto Tensor; errors name it."""
+    made = property(get, doc=doc)
+    made.__set_name__(None, name)
+    register_method(name, made)
 
 
 def _rules(entry, vjp, fused):

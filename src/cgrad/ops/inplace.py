@@ -7,6 +7,7 @@ its value and history; writes through views reach the base (strided.py).  Next: 
 from cgrad.core import inplace as core
 from cgrad.core import record
 from cgrad.core.forward import copy as forward
+from cgrad.core.forward.index import value_for
 from cgrad.core.forward_mode import highest_level
 from cgrad.core.tape import is_grad_enabled
 from cgrad.core.tensor import Tensor
@@ -79,14 +80,19 @@ def fill_(x, value):
     >>> cg.zeros(2).fill_(7.0)
     tensor([7., 7.])
     """
-    if isinstance(value, Tensor):
-        if value.ndim:
-            raise ValueError(f"fill_: the value must be a number or a 0-d tensor, got shape {value.shape}")
+    return _fill("fill_", x, value)
+
+
+def _fill(name, x, value):
+    core.check_inplace_target(x, name)
+    number = value if isinstance(value, Tensor) else value_for(x, value, name)
+    if number.ndim:
+        raise ValueError(f"{name}: the value must be a number or a 0-d tensor, got shape {number.shape}")
+    if number is value:
         return copy_(x, value)
-    core.check_inplace_target(x, "fill_")
     if _recording(x):
-        return core.write_inplace(x, _replace(x, as_tensor("fill_", value)), "fill_")
-    return forward.fill(x, value)
+        return core.write_inplace(x, _replace(x, number), name)
+    return forward.fill(x, number, name)
 
 
 def zero_(x):
@@ -103,7 +109,7 @@ def zero_(x):
     >>> cg.ones(2).zero_()
     tensor([0., 0.])
     """
-    return fill_(x, 0)
+    return _fill("zero_", x, 0)
 
 
 def detach_(x):

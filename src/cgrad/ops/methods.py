@@ -14,7 +14,7 @@ from cgrad.core.dtype import bfloat16, uint16
 from cgrad.core.forward import copy
 from cgrad.core.tensor import Tensor, register_method
 from cgrad.ops import casting, creation, namespace, numpy_protocol
-from cgrad.ops.define import as_method, publish
+from cgrad.ops.define import as_method, as_property, publish
 
 
 def numpy(x, *, force=False):
@@ -174,6 +174,18 @@ def new_tensor(x, data, *, dtype=None, requires_grad=False):
     return creation.tensor(data, dtype=x.dtype if dtype is None else dtype, requires_grad=requires_grad)
 
 
+def element_size(x):
+    """The size of an element in bytes.
+
+    Examples
+    --------
+    >>> import cgrad as cg
+    >>> cg.zeros(2).element_size()
+    4
+    """
+    return x.itemsize
+
+
 def stride(x, axis=None):
     """The strides in elements, or that of one axis.
 
@@ -207,7 +219,7 @@ def is_complex(x):
     >>> cg.is_complex(cg.ones(2))
     False
     """
-    return False
+    return x.dtype.is_complex
 
 
 def is_signed(x):
@@ -297,21 +309,21 @@ def _new(name):
     return method
 
 
-for _function in (stride, storage_offset, is_complex, is_signed, is_nonzero, cpu, cuda, numpy, tolist, tobytes, new_tensor):
+for _function in (element_size, stride, storage_offset, is_complex, is_floating_point, is_signed, is_nonzero, cpu, cuda, numpy, tolist, tobytes, new_tensor):
     as_method(_function)
 for _function in (__array__, __reduce_ex__, __sizeof__, __copy__, __deepcopy__, __dlpack__):
     register_method(_function.__name__, _function)
 for _name in ("zeros", "ones", "full", "empty"):
     as_method(_new(_name))
 for _name in ("mT", "T"):
-    register_method("mH" if _name == "mT" else "H", property(operator.attrgetter(_name), doc=f"`{_name}`: the conjugate of a real number is the number."))
+    as_property("mH" if _name == "mT" else "H", operator.attrgetter(_name), f"`{_name}`: the conjugate of a real number is the number.")
 for _name, _same in (("nelement", "numel"), ("ndimension", "dim")):
     register_method(_name, getattr(Tensor, _same))
 for _function in (is_tensor, is_complex, is_floating_point, is_nonzero, numel):
     publish(_function.__name__, _function, method=False)
-register_method("device", property(lambda x: CPU, doc="Where the memory is: always on the CPU."))
-register_method("is_cuda", property(lambda x: False, doc="Whether the memory is on a GPU: never."))
-register_method("real", property(casting.real, doc="The tensor itself: its elements are real."))
+as_property("device", lambda x: CPU, "Where the memory is: always on the CPU.")
+as_property("is_cuda", lambda x: False, "Whether the memory is on a GPU: never.")
+as_property("real", casting.real, "The tensor itself: its elements are real.")
 as_method(namespace.to_device)
 register_method("__array_namespace__", namespace.array_namespace)
 register_method("__dlpack_device__", lambda x: (1, 0))             # the CPU

@@ -7,9 +7,8 @@ import builtins
 import math
 
 from cgrad.core.forward import shape as forward
-from cgrad.core.tensor import register_method
 from cgrad.core.arguments import as_tensor, axis_order, one_axis, several_axes, shape_tuple, whole_number
-from cgrad.ops.define import LINEAR, define, public
+from cgrad.ops.define import LINEAR, as_property, define, public
 
 _reshape = define("reshape", forward=forward.reshape, moves=True, inputs=("x",), options=("shape",),
                   vjp=lambda g, shape_x: _reshape(g, shape_x), batch=lambda x, shape: _reshape(x, _with_batch(x, shape)), kind=LINEAR, public=False)
@@ -475,8 +474,8 @@ def t(x):
     return _permute(x, tuple(range(x.ndim - 1, -1, -1)))
 
 
-register_method("T", property(lambda x: _permute(x, tuple(range(x.ndim - 1, -1, -1))), doc="The tensor with its axes in reverse order."))
-register_method("mT", property(matrix_transpose.__wrapped__, doc="Each matrix of the last two axes transposed."))
+as_property("T", lambda x: _permute(x, tuple(range(x.ndim - 1, -1, -1))), "The tensor with its axes in reverse order.")
+as_property("mT", matrix_transpose.__wrapped__, "Each matrix of the last two axes transposed.")
 
 
 @public(method=True)

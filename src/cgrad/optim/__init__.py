@@ -30,10 +30,4 @@ if TYPE_CHECKING:
     from cgrad.optim import swa_utils
 
 
-def __getattr__(name):
-    if name == "swa_utils":                     # needed by few
-        import importlib
-        return importlib.import_module("cgrad.optim.swa_utils")
-    raise AttributeError(f"module 'cgrad.optim' has no attribute {name!r}")
-
-open_doors(globals())
+open_doors(globals(), {"swa_utils": None})                     # needed by few

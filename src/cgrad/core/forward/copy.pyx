@@ -39,9 +39,9 @@ def copy(Tensor target not None, Tensor source not None, str name="copy_"):
     return target
 
 
-def fill(Tensor target not None, value):
-    """Write one Python number into every element of target."""
-    copy_into(target, scalar_tensor(value, target.dtype_id), "fill_")
+def fill(Tensor target not None, Tensor number not None, str name):
+    """Write one number into every element of target; `name` is the method that does so."""
+    copy_into(target, number, name)
     return target
 
 

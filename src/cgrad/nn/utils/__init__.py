@@ -20,22 +20,6 @@ __all__ = [
     "vector_to_parameters", "weight_norm",
 ]
 
-_LAZY = {"fuse_conv_bn_eval": "fusion", "fuse_conv_bn_weights": "fusion", "fuse_linear_bn_eval": "fusion", "fuse_linear_bn_weights": "fusion",
-         "spectral_norm": "parametrizations", "weight_norm": "parametrizations", "parametrize": None, "parametrizations": None}
-
-
-def __getattr__(name):                      # what few programs need is loaded when it is first asked for
-    if name not in _LAZY:
-        raise AttributeError(f"module 'cgrad.nn.utils' has no attribute '{name}'")
-    import importlib
-    module = importlib.import_module(f"cgrad.nn.utils.{_LAZY[name] or name}")
-    return getattr(module, name) if _LAZY[name] else module
-
-
-def __dir__():
-    return sorted({*globals(), *_LAZY})
-
-
 def _list(parameters):
     return [parameters] if isinstance(parameters, Tensor) else list(parameters)
 
@@ -233,4 +217,7 @@ def remove_spectral_norm(module, name="weight"):
     return remove_weight_norm(module, name)
 
 
-open_doors(globals())
+open_doors(globals(), {                  # what few programs need
+    "fuse_conv_bn_eval": ".fusion", "fuse_conv_bn_weights": ".fusion", "fuse_linear_bn_eval": ".fusion", "fuse_linear_bn_weights": ".fusion",
+    "spectral_norm": ".parametrizations", "weight_norm": ".parametrizations", "parametrize": None, "parametrizations": None,
+})
