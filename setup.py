@@ -40,9 +40,10 @@ SLIM = ["-fno-asynchronous-unwind-tables", "-Wl,-s", "-Wl,-z,noseparate-code", "
 # What Cython and CPython call unlikely, errors above all, never is in a loop: compiled for size, and put where it is in nobody's way.
 COLD = ["--param=builtin-expect-probability=100"]
 # In the shells of kernels each loop is written for the strides that occur (gcc would write another one for a stride of 1 beside it, 6 % of
-# the size), and what is to be inlined says so (gcc would copy loops that several kernels share into each of them, 8 %).
+# the size), and what is to be inlined says so (gcc would copy loops that several kernels share into each of them, 8 %).  Branches outside of
+# loops need no alignment (1.5 %).
 SHELL = ["-fno-version-loops-for-strides", "-fno-inline-functions", "-fno-inline-small-functions", "-fno-inline-functions-called-once",
-         "-fno-ipa-cp-clone"]
+         "-fno-ipa-cp-clone", "-fno-align-jumps", "-fno-align-labels"]
 ISA = {
     "_avx2": ["-mavx2", "-mfma", "-mf16c", "-mbmi2"],
     "_avx512": ["-mavx512f", "-mavx512dq", "-mavx512bw", "-mavx512vl", "-mavx2", "-mfma", "-mf16c", "-mbmi2",
