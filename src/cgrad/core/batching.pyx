@@ -221,7 +221,7 @@ def one_by_one(Primitive p, list values, list batched, tuple options):
 
 def each(name, function, list values, list batched):
     """function(*operands) for each example of those operands that are batched, and all results along a new first axis."""
-    cdef Py_ssize_t i, size = min([shape_of(<Tensor>x)[0] for x, b in zip(values, batched) if b])
+    cdef Py_ssize_t size = min([shape_of(<Tensor>x)[0] for x, b in zip(values, batched) if b])
     if name not in warned:
         warn(f"vmap: {name} has no rule for batches and is computed example by example ({size} of them), which is right but slow; "
              "an operation of your own can have one (its method batch; cgrad.op takes batch=)", RuntimeWarning)

@@ -233,7 +233,7 @@ def tail_of(results, dict order, dict places, arguments):
         if node.sequence not in order:
             return None
         nodes.append(node)
-        number = last_needed(node, order, places, arguments)
+        number = last_needed(node, order, arguments)
         tail.stop = max(tail.stop, number)
         stack += [edge for edge in [node_edge(node, i) for i in range(node.n_inputs)] if isinstance(edge, Node)]
     nodes = sorted([(order[(<Node>n).sequence][0], n) for n in nodes if order[(<Node>n).sequence][0] > tail.stop], key=lambda pair: pair[0])
@@ -263,7 +263,7 @@ def tail_of(results, dict order, dict places, arguments):
     return tail
 
 
-cdef Py_ssize_t last_needed(Node node, dict order, dict places, arguments) except -2:
+cdef Py_ssize_t last_needed(Node node, dict order, arguments) except -2:
     """The number of the operation that gives the last of what a node's rules need; -1: they need inputs alone."""
     cdef Py_ssize_t own = order[node.sequence][0], last = -1
     cdef Tensor x

@@ -32,7 +32,7 @@ cdef object cloning = None
 cdef object write_view = None      # a recorded write through a view
 
 
-cdef int check_inplace(str name, Tensor x, unsigned int flags) except -1:
+cdef int check_inplace(str name, Tensor x) except -1:
     writable(x, name)
     if x.flags & REQUIRES_GRAD and grad_enabled() and (x.node is None or x.base is not None and x.base.node is None and x.base.flags & REQUIRES_GRAD):
         tracked_leaf(name, "a leaf tensor that requires grad" if x.node is None else "a view of a leaf tensor that requires grad")
@@ -86,7 +86,7 @@ cdef object apply_inplace(Primitive p, Tensor x, object other, str name):
     if y is not None:
         flags |= y.flags
         other = y
-    check_inplace(name, x, flags)
+    check_inplace(name, x)
     if flags & SLOW or flags & REQUIRES_GRAD and grad_enabled():
         out = apply2(p, x, other)
         check_result(name, x, out)
@@ -141,7 +141,7 @@ cdef object write_batch(Tensor x, Tensor out, str name):
         raise RuntimeError(f"vmap: a batched value cannot be written in place into a tensor of shape {shape_text(x.rank, shape_of(x))} that all examples "
                            "share; write into a tensor made like a batched one (cgrad.zeros_like(x)), or put the parts together with cgrad.stack or where")
     values = x.extra["batch"][1]
-    check_inplace("vmap", values, values.flags)
+    check_inplace("vmap", values)
     if level_of(out) == level:
         write_through(values, out.extra["batch"][1], name)
     else:
@@ -233,9 +233,9 @@ def set_inplace_helpers(cast, view_writer, broadcast, replace, clone):
     write_view = view_writer
 
 
-def check_inplace_target(Tensor x not None, str name, *others):
+def check_inplace_target(Tensor x not None, str name):
     """Refuse what cannot be changed in place: read-only memory, a tracked leaf, overlapping elements."""
-    check_inplace(name, x, x.flags)
+    check_inplace(name, x)
 
 
 def write_inplace(Tensor x not None, Tensor out not None, str name):
@@ -254,7 +254,7 @@ cdef object inplace_operation(int which, object x, object y):
 
 cdef object by_function(str name, object function, Tensor x, tuple args, dict kwargs):
     cdef Tensor out
-    check_inplace(name, x, x.flags)
+    check_inplace(name, x)
     since = latest_sequence()
     out = function(x, *[apart(y, x) for y in args], **{key: apart(y, x) for key, y in kwargs.items()})
     check_result(name, x, out)
@@ -291,7 +291,7 @@ cdef object enter_inplace(object self, PyObject** args, size_t nargsf, PyObject*
 
 cdef object call_inplace(object self, PyObject** args, size_t nargsf, PyObject* names):
     cdef InplaceDoor door = <InplaceDoor>self
-    cdef Py_ssize_t k, n = PyVectorcall_NARGS(nargsf)
+    cdef Py_ssize_t n = PyVectorcall_NARGS(nargsf)
     if n == 0 or not isinstance(<object>args[0], Tensor):
         raise TypeError(f"writes into a tensor, got {f'{<object>args[0]!r:.40}' if n else 'none'}")
     if n == 2 and names == NULL and door.p is not None:
@@ -339,7 +339,7 @@ cdef int check_target(str name, object x) except -1:
         raise TypeError(f"{name}: out= must be a Tensor, got {type(x).__name__}{hint}")
     if stale(<Tensor>x):
         refresh(<Tensor>x)
-    return check_inplace(name, <Tensor>x, (<Tensor>x).flags)
+    return check_inplace(name, <Tensor>x)
 
 
 cpdef int check_written(str name, Tensor x, object result) except -1:

@@ -52,7 +52,7 @@ def copy_(x, source):
     tensor([1., 2.])
     """
     source = as_tensor("copy_", source)
-    core.check_inplace_target(x, "copy_", source)
+    core.check_inplace_target(x, "copy_")
     if _recording(x, source):
         return core.write_inplace(x, _replace(x, source), "copy_")
     return forward.copy(x, source.detach())

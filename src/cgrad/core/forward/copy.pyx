@@ -164,7 +164,6 @@ def spread_window(Tensor g not None, tuple layout):
     base_shape, base_strides, shape, strides, offset = layout
     cdef Py_ssize_t low, span = extent(base_shape, base_strides, &low)
     cdef Tensor out
-    cdef int k
     # Axes of stride 0 show one element many times: their gradients add up.
     axes = tuple([k for k in range(len(shape)) if strides[k] == 0 and shape[k] > 1])
     if axes:
