@@ -1,8 +1,8 @@
 """The choice of an ISA shell, made once at import, and look-up of kernels by name.
 
-Owns: the pointer to the chosen KernelTable.  Callers: core (at import, when primitives are made), reduce and blas.
-Rules: only the chosen shell is imported; CGRAD_ISA=baseline|avx2|avx512 overrides the choice.  `cast_loop` and `kernel_table`
-need no GIL, the others do.  Read next: iterate.pyx.
+Owns: the pointer to the chosen KernelTable.  Callers: core (at import, when primitives are made) and other kernels.
+Rules: only the chosen shell is imported (and avx2 by avx512); CGRAD_ISA=baseline|avx2|avx512 overrides the choice.  `cast_loop` and
+`kernel_table` need no GIL, the others do.  Read next: iterate.pyx.
 """
 from cpython.pycapsule cimport PyCapsule_GetPointer
 

@@ -4,7 +4,7 @@ Owns: the conversions, as cast loops to and from float32 (and from float64, roun
 loops for the two types: iterate.pyx converts their elements block by block for the loops of float32.  Included by the ISA shells after scalar.pxi.
 Rules: those of scalar.pxi; NaN keeps its sign and the upper bits of its payload.  Next: integers.pxi, which goes the same way.
 """
-from cgrad.kernels.table cimport BFLOAT16, FLOAT16, FLOAT32, FLOAT64, KernelTable, loop_t
+from cgrad.kernels.table cimport BFLOAT16, FLOAT16, FLOAT32, FLOAT64, KernelTable
 
 cdef inline float from_float16(uint16_t h) noexcept nogil:
     """Exact.  The exponent is rebased by an integer addition and a product; what is subnormal, by a subtraction (M. Dukhan's FP16)."""

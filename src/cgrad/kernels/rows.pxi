@@ -6,7 +6,7 @@
 # is subtracted before exp, sums are taken in float64.  A row that contains NaN or +inf, or nothing but -inf, gives NaN (logsumexp
 # gives NaN, +inf and -inf), as exp(x) / sum(exp(x)) would.
 
-from cgrad.kernels.table cimport LOG_SOFTMAX, LOG_SOFTMAX_BACKWARD, SOFTMAX, SOFTMAX_BACKWARD, row_bag_t, row_exp_t, row_fold_t, row_map_t
+from cgrad.kernels.table cimport LOG_SOFTMAX, LOG_SOFTMAX_BACKWARD, SOFTMAX, SOFTMAX_BACKWARD, row_exp_t, row_fold_t, row_map_t
 
 cdef enum:
     EXP_BLOCK = 256         # exponentials that are only summed go through a block of this size

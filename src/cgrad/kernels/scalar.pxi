@@ -1,7 +1,7 @@
 """Scalar formulas, one inline function each, branch-free so that the loops over them vectorise.
 
-Owns: arithmetic, comparison, logic, bits, conversion and the fused gradient formulas; the transcendental functions are in
-transcendental.pxi.  Included by the three ISA shells; never compiled alone.
+Owns: arithmetic, comparison, logic, bits and conversion; the transcendental functions are in transcendental.pxi, fused gradients in
+activations.pxi.  Included by the ISA shells (shell.pxi); never compiled alone.
 Rules: `noexcept nogil`, no memory, no global state.  A formula sees one element of each input and returns one.  Nothing
 here is undefined in C: integers wrap, shifts and divisions have a value for every operand.
 Read next: transcendental.pxi, then elementwise.pxi (the loops).
