@@ -26,7 +26,7 @@ NUMPY = {"asin": "arcsin", "acos": "arccos", "atan": "arctan", "asinh": "arcsinh
 EXACT = {     # the function in mpmath
     "exp": mpmath.exp, "exp2": lambda x: mpmath.power(2, x), "expm1": mpmath.expm1, "log": mpmath.log,
     "log2": lambda x: mpmath.log(x, 2), "log10": mpmath.log10, "log1p": mpmath.log1p, "sqrt": mpmath.sqrt,
-    "rsqrt": lambda x: 1 / mpmath.sqrt(x), "reciprocal": lambda x: 1 / x, "sin": mpmath.sin, "cos": mpmath.cos, "tan": mpmath.tan,
+    "cbrt": lambda x: mpmath.sign(x) * mpmath.cbrt(abs(x)), "rsqrt": lambda x: 1 / mpmath.sqrt(x), "reciprocal": lambda x: 1 / x, "sin": mpmath.sin, "cos": mpmath.cos, "tan": mpmath.tan,
     "asin": mpmath.asin, "acos": mpmath.acos, "atan": mpmath.atan, "sinh": mpmath.sinh, "cosh": mpmath.cosh, "tanh": mpmath.tanh,
     "asinh": mpmath.asinh, "acosh": mpmath.acosh, "atanh": mpmath.atanh, "sigmoid": lambda x: 1 / (1 + mpmath.exp(-x)),
     "logsigmoid": lambda x: -mpmath.log1p(mpmath.exp(-x)), "softplus": lambda x: mpmath.log1p(mpmath.exp(x)),
@@ -141,6 +141,8 @@ def points(name, dtype):
         return np.abs(ordinary), np.abs(ordinary[::-1]), tiny
     if name in ("log", "log2", "log10", "sqrt", "rsqrt"):
         return (np.concatenate([np.abs(ordinary), tiny, whole, 1 + 1e-2 * tiny, 1 - 1e-2 * tiny]),)
+    if name == "cbrt":
+        return (np.concatenate([ordinary, tiny, whole, -whole, rng.uniform(1, 8, 3 * n), [info.max, info.tiny, info.smallest_subnormal, 27, 1e-3]]),)
     if name == "log1p":
         return (np.concatenate([np.abs(ordinary), tiny, -0.999 * tiny, whole, edge]),)
     if name == "acosh":

@@ -75,12 +75,14 @@ cdef extern from *:
 
 
 cdef inline double horner(const double* c, int n, double x) noexcept nogil:
-    """c[0] + c[1] x + ... + c[n - 1] x**(n - 1)"""
-    cdef double p = c[n - 1]
-    cdef int i
-    for i in range(n - 2, -1, -1):
-        p = p * x + c[i]
-    return p
+    """c[0] + c[1] x + ... + c[n - 1] x**(n - 1), n at least 2: even and odd powers apart, so that one need not wait for the other."""
+    cdef double p = c[n - 1], q = c[n - 2], z = x * x
+    cdef int i = n - 3
+    while i > 0:
+        p = p * z + c[i]
+        q = q * z + c[i - 1]
+        i -= 2
+    return p * z + (q * x + c[0]) if i == 0 else p * x + q
 
 
 # ---- gamma functions ----

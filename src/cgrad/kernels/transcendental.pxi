@@ -86,6 +86,33 @@ cdef inline double poly11(double x, double a, double b, double c, double d, doub
     return poly5[double](x, a, b, c, d, e, f) + x * x * x * x * x * x * poly5[double](x, g, h, i, j, k, l)
 
 
+# ---- cube roots: a third of the exponent, then Halley's method, which triples the number of right bits ----
+
+cdef inline real cbrt_step(real x, real y) noexcept nogil:
+    cdef real c = y * y * (y * <real>0.25)             # a quarter, as y**3 may not be finite
+    return y * ((c + x * <real>0.5) / (c + c + x * <real>0.25))
+
+
+cdef inline real cbrt_(real x) noexcept nogil:
+    """A last step from few bits, whose square is exact: at most 0.9 ulp."""
+    cdef real a = absolute_(x), b, y, quotient, down = 1
+    if real is float:
+        b = a * <float>16777216 if a < <float>1e-37 else a
+        down = <float>0.00390625 if a < <float>1e-37 else down
+        y = bits_float(<uint32_t>(<int32_t>(<float>(<int32_t>float_bits(b)) * <float>(1.0 / 3)) + 709921077))
+        y = bits_float(float_bits(cbrt_step(b, y)) & <uint32_t>0xfffff000)
+    else:
+        b = a * 18014398509481984.0 if a < 1e-307 else a
+        down = 3.814697265625e-06 if a < 1e-307 else down
+        # A third of the upper half of the bits: it is a number when written into the low bits of 2**52.
+        y = bits_double((double_bits(b) >> 32) | 0x4330000000000000ULL) - 4503599627370496.0
+        y = bits_double(double_bits(y * (1.0 / 3) + (4503599627370496.0 + 715094163.0)) << 32)
+        y = bits_double(double_bits(cbrt_step(b, cbrt_step(b, y))) & 0xfffffffff0000000ULL)
+    quotient = b / (y * y)
+    y = (y + y * ((quotient - y) / (y + y + quotient))) * down
+    return copysign_(y if a > 0 and a < libm.INFINITY else a, x)
+
+
 # ---- exponentials: x = k ln 2 + r with |r| <= ln(2)/2, e**x = 2**k e**r ----
 
 cdef inline double exp_reduce(double x, double low, double* t, double* r_low) noexcept nogil:

@@ -29,6 +29,16 @@ rsqrt = define(
     tensor([0.5000, 0.2500])
     """)
 
+cbrt = define(
+    "cbrt", vjp=lambda g, out: g * (arithmetic.square(arithmetic.reciprocal(out)) / 3), kind=ELEMENTWISE, result="float",
+    doc="""Cube root, elementwise, of negative numbers, too.
+
+    Gradient: ``g / (3 * cbrt(x)**2)``, infinite at 0.
+
+    >>> cg.cbrt(cg.tensor([-8.0, 27.0]))
+    tensor([-2.,  3.])
+    """)
+
 # ------------------------------------------------------------------------------------------- exponentials and logarithms
 exp = define(
     "exp", vjp=lambda g, out: g * out, kind=ELEMENTWISE, fused="multiply(g, out)", result="float",

@@ -371,45 +371,6 @@ def frexp(x):
     exponent = _exponent(x.detach())
     return Frexp(ldexp(x, -exponent), exponent.astype("int32"))
 
-def _cube_root(x):
-    """By the logarithm, and one step of Newton's for the last digits; tiny numbers are taken times 2**54, so that their cube is exact enough."""
-    x = x.detach()
-    tiny = abs(x) < 1e-30
-    x = compare.where(tiny, x * 2.0 ** 54, x)
-    out = copysign(abs(x) ** (1 / 3), x)
-    better = out - (out * out * out - x) / (3 * out * out)
-    return compare.where(compare.isfinite(better), better, out) * compare.where(tiny, 2.0 ** -18, full_like(x, 1))
-
-
-_cbrt = define("cbrt", forward=_cube_root, inputs=("x",), vjp=lambda g, out: g * (square(reciprocal(out)) / 3), kind=ELEMENTWISE, batch=lambda x: _cbrt(x),
-               public=False)
-
-
-@public(method=True)
-def cbrt(x):
-    """Cube root, elementwise, of negative numbers, too.
-
-    Parameters
-    ----------
-    x : Tensor
-
-    Returns
-    -------
-    Tensor
-        Integers give the default float.
-
-    Notes
-    -----
-    Gradient: ``g / (3 * out**2)``, infinite at 0.
-
-    Examples
-    --------
-    >>> import cgrad as cg
-    >>> cg.cbrt(cg.tensor([-8.0, 27.0]))
-    tensor([-2.,  3.])
-    """
-    return _cbrt(as_floating("cbrt", x))
-
 
 @public(method=True)
 def angle(x):
