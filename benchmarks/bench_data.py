@@ -30,13 +30,13 @@ class Files(Seeded):
 
     def setup(self, format, tensors):
         super().setup()
+        self.folder = tempfile.TemporaryDirectory()                  # first, since a skipped benchmark is torn down, too
         require("save")
         if format == "safetensors":
             try:
                 import safetensors  # noqa: F401
             except ImportError:
                 raise NotImplementedError from None
-        self.folder = tempfile.TemporaryDirectory()
         self.path = os.path.join(self.folder.name, f"state.{format}")
         n, shape = (20, (500, 1000)) if tensors == "large" else (100, (10,))
         self.state = {f"w{i}": cg.randn(*shape) for i in range(n)}
