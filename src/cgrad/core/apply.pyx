@@ -6,9 +6,9 @@ entry.  Needs the GIL.  Next: inplace.pyx, the same for operations that write; e
 """
 cimport cython
 from cpython.dict cimport PyDict_GetItem
-from cpython.object cimport PyObject, PyTypeObject
+from cpython.object cimport PyObject
 
-from cgrad.core.door cimport Door, call_by_vector, enter, handed_on, into
+from cgrad.core.door cimport Door, enter, handed_on, into
 from cgrad.core.dtype cimport KIND, KIND_FLOAT, dtype_object, promote
 from cgrad.core.elementwise cimport (
     Py_REFCNT, as_tensor, compute, compute1, compute2, compute_number, compute_over, is_array, is_number, is_spare,
@@ -289,10 +289,6 @@ cdef object apply2_by_vector(object self, PyObject** args, size_t nargsf, PyObje
     if names == NULL and nargsf & ~PY_VECTORCALL_ARGUMENTS_OFFSET == 2:
         return handed_on(raw_apply2(<PyObject*>door.p, args[0], args[1]), door, door.renames, args, nargsf, names)
     return enter(self, args, nargsf, names)
-
-
-cdef ElementwiseDoor first = ElementwiseDoor(len, {})
-call_by_vector(<PyTypeObject*>ElementwiseDoor, <char*>&first.vectorcall - <char*><PyObject*>first)
 
 
 def call(Primitive p, tuple operands, tuple options):
