@@ -1,8 +1,8 @@
-"""Exponentials, logarithms, powers, trigonometric and hyperbolic functions.
+"""Cube roots, exponentials, logarithms, powers, trigonometric and hyperbolic functions.
 
 Owns: their formulas, at most 2 ulp everywhere in both types.  Method: Cody and Waite's reduction to a short interval, a minimax
-polynomial (fitted here with Remez' algorithm, coefficients lowest first), and an exact scaling; every step is an addition, a
-multiplication or a choice, so the loops vectorise.  Only trigonometric functions of huge arguments call the C library.
+polynomial (fitted here with Remez' algorithm, coefficients lowest first), and an exact scaling; every step is arithmetic
+or a choice, so the loops vectorise.  Only trigonometric functions of huge arguments call the C library.
 A `medium` variant serves float32 results from double arithmetic: its error, 2**-28 or less, vanishes in the rounding to float.
 Rules as in scalar.pxi, which is included before.  Read next: inverse.pxi.
 """
